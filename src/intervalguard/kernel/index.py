@@ -1,0 +1,413 @@
+"""An index of writes by name, that answers the questions of `View` for the present in O(depth of the name + log n).
+
+It follows a log in the log's order: a write begins (`begin`), it ends (`finish`), an old event goes (`drop`). Each name
+that was written has a node for the writes to it, each name above such a one a node for the writes below. A question
+about a name looks at its own two nodes and at those of the writes to the names above it.
+
+Nothing here is a second state: everything is a function of the events, and a test compares every answer with
+`SequenceView`'s. What the closures of derived reads said is remembered, and forgotten when a write that touches one of
+their names begins, ends or goes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right, insort
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from operator import attrgetter
+from typing import Any
+
+from .events import prefixes
+from .staleness import NOT_SETTLED, SUPERSEDED, Said
+from .views import MISSING, Entry, Id, Key, Position, Spared
+
+_start = attrgetter("start")
+_end = attrgetter("end")
+
+GONE: Any = object()
+"""The ``memo`` of an entry that a log has dropped."""
+
+
+class Ended(list[Entry]):
+    """Writes that ended, by start. ``peaks`` are those that no earlier one outlasts: by start, and by end too."""
+
+    __slots__ = ("_peaks", "gone")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._peaks: list[Entry] | None = None
+        self.gone = 0
+
+    def add(self, write: Entry) -> None:
+        """O(1) for a write that began last and ended last, else O(log n) and a move of the later ones."""
+        if self and not (self[-1].start <= write.start and self[-1].end <= write.end and self._peaks is None):
+            if self._peaks is None:
+                self._peaks = list(self)
+            insort(self, write, key=_start)
+            peaks = self._peaks
+            place = bisect_right(peaks, write.start, key=_start)
+            if place == 0 or peaks[place - 1].end < write.end:
+                stop = bisect_right(peaks, write.end, lo=place, key=_end)
+                peaks[place:stop] = [write]
+        else:
+            self.append(write)
+
+    def first_after(self, after: Position, spared: Spared) -> Entry | None:
+        """The first that began after ``after`` and is not spared. O(log n + spared)."""
+        if self[-1].start <= after:
+            return None
+        for index in range(bisect_right(self, after, key=_start), len(self)):
+            if not spared(self[index]):
+                return self[index]
+        return None
+
+    def first_since(self, since: Position, spared: Spared) -> Entry | None:
+        """The first by start that ended at or after ``since`` and is not spared. O(log n + spared), if few are nested."""
+        peaks = self if self._peaks is None else self._peaks
+        place = bisect_left(peaks, since, key=_end)
+        if place == len(peaks):
+            return None
+        first = peaks[place]
+        if not spared(first):
+            return first
+        for index in range(bisect_left(self, first.start, key=_start), len(self)):
+            write = self[index]
+            if write.end >= since and not spared(write):
+                return write
+        return None
+
+    def forget(self) -> None:
+        """Let go of what was dropped, once it is the half. Amortized O(1) a drop."""
+        self.gone += 1
+        if self.gone * 2 > len(self):
+            self[:] = [write for write in self if write.memo is not GONE]
+            if self._peaks is not None:
+                self._peaks = [write for write in self._peaks if write.memo is not GONE]
+            self.gone = 0
+
+
+class Node:
+    """The writes to one name, or below one name."""
+
+    __slots__ = ("above", "dropped", "errors", "latest", "limit", "lost", "name", "names", "ok", "open", "watchers")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.names = 0
+        self.above: tuple[Node, ...] = ()
+        self.ok: Ended | None = None
+        self.errors: Ended | None = None
+        self.open: OrderedDict[Id, Entry] | None = None
+        self.lost: list[Entry] | None = None
+        self.latest: Position = None
+        self.dropped: Position = None
+        self.watchers: list[Entry] | None = None
+        self.limit = 8
+
+    def empty(self) -> bool:
+        return not (self.ok or self.errors or self.open or self.lost)
+
+
+class Memo:
+    """What the closure of a derived read's call said, and the calls whose closures built on it."""
+
+    __slots__ = ("above", "said")
+
+    def __init__(self, said: Any) -> None:
+        self.said = said
+        self.above: list[Entry] | None = None
+
+
+class Index(ABC):
+    """A `View` of the present but for `find`, `was_dropped`, `call` and `rests_on`, which its heirs answer.
+
+    ``names`` bounds how many names are kept for the sake of dropped writes alone.
+    """
+
+    def __init__(self, names: int | None = None) -> None:
+        self._at: dict[str, Node] = {}
+        self._below: dict[str, Node] = {}
+        self._unsettled: OrderedDict[Id, Entry] = OrderedDict()
+        self._watched = False
+        self._floor: Position = None
+        self._names = names
+        self._empty: OrderedDict[str, None] = OrderedDict()
+
+    @abstractmethod
+    def find(self, id: Id) -> Entry | None: ...
+
+    @abstractmethod
+    def was_dropped(self, id: Id) -> bool: ...
+
+    @abstractmethod
+    def call(self, call: Id) -> Sequence[Entry]: ...
+
+    @abstractmethod
+    def rests_on(self, call: Id) -> Sequence[Key]: ...
+
+    # -- what happens in the log
+
+    def begin(self, write: Entry) -> None:
+        """A write is in flight from now on. Writes begin in the order of their starts. O(depth)."""
+        self._unsettled[write.id] = write
+        for node in self._nodes_of(write.name):
+            if node.open is None:
+                node.open = OrderedDict()
+            node.open[write.id] = write
+        self._touch(write.name)
+
+    def finish(self, write: Entry) -> None:
+        """A write, begun or not, counts from now on by its ``end`` and ``outcome``. O(depth + log n), amortized."""
+        nodes = self._nodes_of(write.name)
+        if self._unsettled.pop(write.id, None) is not None:
+            for node in nodes:
+                self._release(node, write)
+        if write.outcome in ("ok", "error"):
+            self._end(nodes, write)
+        elif write.outcome == "unknown":
+            self._unsettled[write.id] = write
+            for node in nodes:
+                if node.lost is None:
+                    node.lost = []
+                insort(node.lost, write, key=_start)
+        self._touch(write.name)
+
+    def _end(self, nodes: Iterable[Node], write: Entry) -> None:
+        end = write.end
+        for node in nodes:
+            if write.outcome == "ok":
+                held = node.ok
+                if held is None:
+                    held = node.ok = Ended()
+            else:
+                held = node.errors
+                if held is None:
+                    held = node.errors = Ended()
+            held.add(write)
+            if node.latest is None or node.latest < end:
+                node.latest = end
+
+    def lapse(self, write: Entry) -> None:
+        """A lost write can land no longer: it counts as an error that ended at ``until``. O(depth + log n)."""
+        extra = write.extra
+        assert extra is not None
+        nodes = self._nodes_of(write.name)
+        if self._unsettled.pop(write.id, None) is not None:
+            for node in nodes:
+                self._release(node, write)
+        stand_in = copy(write)
+        stand_in.outcome, stand_in.end, stand_in.memo = "error", extra.until, None
+        self._end(nodes, stand_in)
+        self._touch(write.name)
+
+    def drop(self, event: Entry) -> None:
+        """An ended event is no longer held. Amortized O(depth)."""
+        event.memo = GONE
+        self._touch(event.name)
+        if event.kind != "write" or event.outcome not in ("ok", "error"):
+            return
+        for node in self._nodes_of(event.name):
+            if node.dropped is None or node.dropped < event.end:
+                node.dropped = event.end
+            held = node.ok if event.outcome == "ok" else node.errors
+            if held is not None:
+                held.forget()
+        self._forget_names(event.name)
+
+    def forget_closures(self) -> None:
+        """Forget everything that was remembered of closures, for a write was put in the past. O(names)."""
+        for node in (*self._at.values(), *self._below.values()):
+            self._wake(node)
+
+    # -- the questions of a view
+
+    def undisturbed(self, name: str, since: Position, at: Position) -> bool:
+        node = self._at.get(name)
+        if node is not None and (node.open or node.lost or (node.latest is not None and node.latest >= since)):
+            return False
+        node = self._below.get(name)
+        if node is not None and (node.open or node.lost or (node.latest is not None and node.latest >= since)):
+            return False
+        cut = name.rfind("/")
+        while cut > 0:
+            node = self._at.get(name[:cut])
+            if node is not None and (node.open or node.lost or (node.latest is not None and node.latest >= since)):
+                return False
+            cut = name.rfind("/", 0, cut)
+        return True
+
+    def first_after(self, name: str, after: Position, at: Position, spared: Spared) -> Entry | None:
+        return _first(node.ok.first_after(after, spared) for node in self._conflicting(name) if node.ok)
+
+    def first_ended(self, name: str, outcome: str, since: Position, at: Position, spared: Spared) -> Entry | None:
+        if outcome == "ok":
+            return _first(node.ok.first_since(since, spared) for node in self._conflicting(name) if node.ok)
+        return _first(node.errors.first_since(since, spared) for node in self._conflicting(name) if node.errors)
+
+    def first_open(self, name: str, at: Position, spared: Spared) -> Entry | None:
+        return _first(
+            next((write for write in node.open.values() if not spared(write)), None)
+            for node in self._conflicting(name)
+            if node.open
+        )
+
+    def first_lost(self, name: str, at: Position, spared: Spared) -> Entry | None:
+        return _first(
+            next((write for write in node.lost if not spared(write)), None)
+            for node in self._conflicting(name)
+            if node.lost
+        )
+
+    def dropped_since(self, name: str, since: Position) -> bool:
+        if self._floor is not None and self._floor >= since:
+            return True
+        return any(node.dropped is not None and node.dropped >= since for node in self._conflicting(name))
+
+    def memory(self) -> Index:
+        return self
+
+    # -- closures remembered
+
+    def recall(self, call: Id, at: Position) -> Any:
+        memo = self.call(call)[0].memo
+        if memo is None or memo.said is MISSING:
+            return MISSING
+        said = memo.said
+        if said is not None and said.grade == NOT_SETTLED and said.via.end is not None and said.via.end <= at:
+            return MISSING
+        return said
+
+    def keep(self, call: Id, said: Said | None) -> None:
+        first = self.call(call)[0]
+        if first.memo is None:
+            first.memo = Memo(said)
+        else:
+            first.memo.said = said
+        if self._is_final(said):
+            return
+        self._watched = True
+        for key in self.rests_on(call):
+            id, name = key if type(key) is tuple else (key, None)
+            source = self.find(id)
+            if source is None:
+                continue
+            self._watch(name or source.name, first)
+            built_on = self.call(source.call)[0]
+            if built_on.memo is not None and built_on is not first:
+                if built_on.memo.above is None:
+                    built_on.memo.above = [first]
+                else:
+                    built_on.memo.above.append(first)
+
+    def _is_final(self, said: Said | None) -> bool:
+        """Whether nothing can change this any more: superseded, and all that has not ended began after the witness."""
+        if said is None or said.grade != SUPERSEDED or said.by is None or self._names is not None:
+            return False
+        oldest = next(iter(self._unsettled.values()), None)
+        return oldest is None or bool(oldest.start > said.by.start)
+
+    def _watch(self, name: str, call: Entry) -> None:
+        node = self._node_at(name)
+        for each in (node, *node.above):
+            if each.watchers is None:
+                each.watchers = [call]
+            else:
+                each.watchers.append(call)
+                if len(each.watchers) > each.limit:
+                    live = [w for w in dict.fromkeys(each.watchers) if w.memo is not GONE and w.memo is not None]
+                    each.watchers = live
+                    each.limit = 2 * len(live) + 8
+
+    def _touch(self, name: str) -> None:
+        if self._watched:
+            for node in self._conflicting(name):
+                self._wake(node)
+
+    def _wake(self, node: Node) -> None:
+        if node.watchers:
+            watchers, node.watchers, node.limit = node.watchers, None, 8
+            self._forget(watchers)
+
+    def _forget(self, calls: list[Entry]) -> None:
+        """Forget what the closures of these calls said, and of those built on them. O(what is forgotten)."""
+        stack = list(calls)
+        while stack:
+            memo = stack.pop().memo
+            if memo is not None and memo is not GONE:
+                if memo.said is not MISSING:
+                    memo.said = MISSING
+                if memo.above:
+                    stack += memo.above
+                    memo.above = None
+
+    # -- nodes
+
+    def _node_at(self, name: str) -> Node:
+        node = self._at.get(name)
+        if node is None:
+            node = self._at[name] = Node(name)
+            above = []
+            for prefix in prefixes(name):
+                under = self._below.get(prefix)
+                if under is None:
+                    under = self._below[prefix] = Node(prefix)
+                under.names += 1
+                above.append(under)
+            node.above = tuple(above)
+        return node
+
+    def _nodes_of(self, name: str) -> tuple[Node, ...]:
+        node = self._node_at(name)
+        return (node, *node.above)
+
+    def _conflicting(self, name: str) -> Iterator[Node]:
+        for node in (self._at.get(name), self._below.get(name)):
+            if node is not None:
+                yield node
+        for prefix in prefixes(name):
+            node = self._at.get(prefix)
+            if node is not None:
+                yield node
+
+    def _release(self, node: Node, write: Entry) -> None:
+        if node.open is not None and node.open.pop(write.id, None) is not None:
+            if not node.open:
+                node.open = None
+        elif node.lost is not None:
+            place = bisect_left(node.lost, write.start, key=_start)
+            while node.lost[place] is not write:
+                place += 1
+            del node.lost[place]
+            if not node.lost:
+                node.lost = None
+
+    def _forget_names(self, name: str) -> None:
+        """Keep at most ``names`` names for dropped writes alone; older ones are merged into one bound for all."""
+        node = self._at[name]
+        if self._names is None or not node.empty():
+            return
+        self._empty[name] = None
+        self._empty.move_to_end(name)
+        while len(self._empty) > self._names:
+            oldest, _ = self._empty.popitem(last=False)
+            old = self._at.get(oldest)
+            if old is None or not old.empty():
+                continue
+            self._wake(old)
+            del self._at[oldest]
+            for under in old.above:
+                under.names -= 1
+                if not under.names:
+                    del self._below[under.name]
+            if old.dropped is not None and (self._floor is None or self._floor < old.dropped):
+                self._floor = old.dropped
+
+
+def _first(writes: Iterable[Entry | None]) -> Entry | None:
+    first: Entry | None = None
+    for write in writes:
+        if write is not None and (first is None or write.start < first.start):
+            first = write
+    return first
