@@ -21,14 +21,10 @@ from typing import Any
 
 from .events import prefixes
 from .staleness import NOT_SETTLED, SUPERSEDED, Said
-from .views import MISSING, Entry, Id, Key, Position, Spared
+from .views import GONE, MISSING, Entry, Id, Key, Position, Spared
 
 _start = attrgetter("start")
 _end = attrgetter("end")
-
-GONE: Any = object()
-"""The ``memo`` of an entry that a log has dropped."""
-
 
 class Ended(list[Entry]):
     """Writes that ended, by start. ``peaks`` are those that no earlier one outlasts: by start, and by end too."""

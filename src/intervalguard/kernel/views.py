@@ -178,6 +178,9 @@ class Memory(Protocol):
 
 MISSING: Any = object()
 
+GONE: Any = object()
+"""The ``memo`` of an entry that a log has dropped."""
+
 
 class Order:
     """Where times and endpoints stand in the order of a sequence of events.

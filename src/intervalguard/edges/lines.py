@@ -1,0 +1,234 @@
+"""The lines of an event file: read in pieces, none longer than `LONGEST_LINE`, each decoded as one JSON object.
+
+msgspec decodes where it is installed, the standard library elsewhere. What msgspec refuses, or may have read otherwise,
+goes to the standard library as well, so there is one opinion of what is wrong with a line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import reprlib
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import IO, Any, TypeAlias
+
+from intervalguard.kernel.explain import quoted, visible
+
+LONGEST_LINE = 16 * 1024 * 1024
+"""Bytes of a line. A longer one is an error before it is in memory."""
+
+_PIECE = 1 << 20
+_SPACED_KEY = re.compile(rb'"[ \t\r]+:')
+
+Path: TypeAlias = "str | os.PathLike[str]"
+Record: TypeAlias = dict[str, Any]
+Progress: TypeAlias = Callable[[int, int | None], object]
+"""Told how many bytes of a file were read, and of how many where that is known."""
+
+
+class EventFileError(ValueError):
+    """An event file that cannot be read, or says what cannot be: where, what, and what to do about it.
+
+    ``line`` counts from 1. ``line``, ``field`` and ``value`` are ``None`` where the trouble is with the whole.
+    """
+
+    def __init__(
+        self, words: str, file: str, line: int | None = None, field: str | None = None, value: Any = None
+    ) -> None:
+        place = visible(file) if line is None else f"{visible(file)}:{line}"
+        super().__init__(f"{place}: {visible(words)}")
+        self.file = file
+        self.line = line
+        self.field = field
+        self.value = value
+
+
+class Fault(Exception):
+    """What is wrong with one field of a line; the reader adds the file and the line."""
+
+    def __init__(self, field: str | None, value: Any, words: str, line: int | None = None) -> None:
+        super().__init__(words)
+        self.field = field
+        self.value = value
+        self.words = words
+        self.line = line
+
+
+def fault(field: str, value: Any, why: str) -> Fault:
+    """A `Fault` in the words ``FIELD=VALUE WHY``."""
+    return Fault(field, value, f"{field}={given(value)} {why}")
+
+
+_short = reprlib.Repr()
+_short.maxlevel, _short.maxlist, _short.maxdict, _short.maxlong = 2, 4, 4, 40
+
+
+def given(value: Any) -> str:
+    """A value of a line in a message: on one line, cut where it is long."""
+    return quoted(value) if isinstance(value, str) else visible(_short.repr(value))
+
+
+# -- lines
+
+
+def pieces(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, list[bytes]]]:
+    """The lines of a file, some at a time, with the number of the first. O(size), and O(a piece) of memory.
+
+    ``-`` is standard input; a name that ends in ``.gz`` is unpacked. Raises `EventFileError` for what cannot be read.
+    """
+    file = os.fspath(path)
+    number = 1
+    try:
+        with ExitStack() as stack:
+            stream, place, size = _open(file, stack)
+            rest = b""
+            for piece in iter(lambda: stream.read(_PIECE), b""):
+                if progress is not None:
+                    progress(place(), size)
+                lines = piece.split(b"\n")
+                lines[0] = rest + lines[0]
+                rest = lines.pop()
+                for held in (rest, lines[0] if lines else b""):
+                    if len(held) > LONGEST_LINE:
+                        late = number + (len(lines) if held is rest else 0)
+                        raise EventFileError(
+                            f"longer than {LONGEST_LINE // 1024**2} MiB, which no event is: is it JSON Lines,"
+                            " one event a line?",
+                            file,
+                            late,
+                        )
+                if lines:
+                    yield number, lines
+                    number += len(lines)
+            if rest:
+                yield number, [rest]
+    except (EOFError, zlib.error) as error:
+        raise EventFileError(f"the compressed file is cut short or damaged: {error}", file, number) from None
+    except gzip.BadGzipFile as error:
+        raise EventFileError(f"not a gzip file, or damaged: {error}", file) from None
+    except OSError as error:
+        raise EventFileError(f"cannot be read: {error.strerror or error}", file) from None
+
+
+def _open(file: str, stack: ExitStack) -> tuple[IO[bytes], Callable[[], int], int | None]:
+    """A stream of bytes, how far it was read, and how long it is."""
+    if file == "-":
+        stream: IO[bytes] = sys.stdin.buffer
+        done = 0
+
+        def read(size: int = -1) -> bytes:
+            return stream.read(size)
+
+        return stream, lambda: done, None
+    try:
+        raw = stack.enter_context(open(file, "rb"))
+    except ValueError as error:
+        raise EventFileError(f"cannot be read: {error}", file) from None
+    size = os.fstat(raw.fileno()).st_size or None
+    if file.endswith(".gz"):
+        return stack.enter_context(gzip.GzipFile(fileobj=raw)), raw.tell, size  # type: ignore[return-value]
+    return raw, raw.tell, size
+
+
+# -- objects
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Record:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        seen: set[str] = set()
+        for key, value in pairs:
+            if key in seen:
+                raise Fault(key, value, f"the key {quoted(key)} is given twice: keep one, for they may differ")
+            seen.add(key)
+    return record
+
+
+def _constant(text: str) -> Any:
+    raise Fault(None, text, f"{text} is no JSON: write null, or a number that is finite")
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
+
+
+def decode(line: bytes) -> Record:
+    """One line as a JSON object. Raises `Fault`. O(length)."""
+    try:
+        record = _decoder.decode(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        if line[:3] == b"\xef\xbb\xbf":
+            raise Fault(None, None, "a byte order mark at the start: save the file as UTF-8 without one") from None
+        words = f"not UTF-8, at byte {error.start + 1} of the line: {error.reason}; is it JSON Lines?"
+        raise Fault(None, line[error.start : error.end], words) from None
+    except json.JSONDecodeError as error:
+        if line[:3] == b"\xef\xbb\xbf":
+            raise Fault(None, None, "a byte order mark at the start: save the file as UTF-8 without one") from None
+        raise Fault(None, None, f"no JSON, at character {error.colno}: {error.msg}; is the line cut short?") from None
+    except RecursionError:
+        raise Fault(None, None, "nested too deeply for an event") from None
+    except ValueError as error:
+        raise Fault(None, None, f"a number that is too long: {error}") from None
+    if type(record) is not dict:
+        raise Fault(None, record, f"{given(record)} is no event: write one JSON object a line")
+    return record
+
+
+def decode_text(line: bytes) -> Record:
+    """`decode`, quicker for a line as most are."""
+    try:
+        text = line.decode("utf-8")
+        record, end = _decoder.raw_decode(text)
+        if end == len(text) and type(record) is dict:
+            return record
+    except (ValueError, RecursionError):
+        pass
+    return decode(line)
+
+
+def decoder() -> Callable[[bytes], Record]:
+    """The quickest way that is installed to do what `decode` does."""
+    try:
+        import msgspec
+    except ImportError:
+        return decode_text
+    parse = msgspec.json.Decoder().decode
+    wrong = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+    def decode_quick(line: bytes) -> Record:
+        try:
+            record = parse(line)
+        except wrong:
+            return decode(line)
+        # Each key is followed by '":', so there are at least as many of these as keys. No more than different keys: no
+        # key is given twice. Otherwise the slower decoder, which sees every key, has to say.
+        if type(record) is dict:
+            keys = line.count(b'":')
+            if keys == len(record) or keys == _keys(record):
+                spaced = b" :" in line or b"\t" in line or b"\r" in line
+                if not spaced or not _SPACED_KEY.search(line):
+                    return record
+        return decode(line)
+
+    return decode_quick
+
+
+def _keys(value: Any) -> int:
+    """How many keys a decoded value has, in objects up to a few levels deep."""
+    count, level = 0, [value]
+    for _ in range(4):
+        below = []
+        for each in level:
+            if type(each) is dict:
+                count += len(each)
+                below += each.values()
+            else:
+                below += each
+        level = [each for each in below if type(each) is dict or type(each) is list]
+        if not level:
+            break
+    return count

@@ -1,0 +1,152 @@
+"""Admission: may a call begin, and may what it read be returned? Pure functions of the log.
+
+Checking a write's premises and recording the write in one step is not enough: between the step and the effect another
+call may be let through that writes what this one rests on. So while a write is pending everything that it rests on, with
+the closure of it, is *pinned*: no other call may write it. With that, no admitted write takes effect on a superseded
+premise (law L7), as long as every writer goes through one log and suspects are refused.
+
+A decision is one of a closed union. The log records the event of an `Admit` in the same step; the shell does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from .events import conflict
+from .staleness import EXPIRED, IN_FLIGHT, Claim, Grade, Raw, ancestors, judge
+from .views import Entry, Id, Key, Position, View, narrowed
+
+Refusal: TypeAlias = Literal["suspect", "stale"]
+
+LEAST: dict[str, Grade] = {"suspect": 0, "stale": EXPIRED}
+"""The least grade that each policy refuses."""
+
+
+class Admit(NamedTuple):
+    """Let it through. ``findings`` are those that the policy bears with."""
+
+    findings: Sequence[Raw]
+
+
+class Wait(NamedTuple):
+    """Not now: ``blocker`` is in its way. ``patient`` says whether waiting for it cannot close a circle."""
+
+    blocker: Entry
+    name: str
+    findings: Sequence[Raw]
+    patient: bool
+
+
+class Refuse(NamedTuple):
+    """Do not let it through; for a read that has run, withhold what it returned."""
+
+    findings: Sequence[Raw]
+
+
+Decision: TypeAlias = Admit | Wait | Refuse
+
+
+class LogView(View, Protocol):
+    """What admission asks beyond a rule: which pending calls write something and rest on something."""
+
+    def pinning(self) -> Iterable[Entry]:
+        """The pending calls that write and rest on something, by their first events."""
+
+    def pins(self, call: Id) -> Iterable[str]:
+        """What a pending call pins; `pinned` computes it, a log may keep it while the call is pending."""
+
+
+def admit(
+    view: LogView,
+    claim: Claim,
+    writes: Sequence[str],
+    reads: Sequence[str],
+    least: Grade | None,
+    at: Position,
+    time: int,
+    waited: bool = False,
+) -> Decision:
+    """Whether a call that writes and reads these names may begin at ``at``.
+
+    ``least`` is the least grade that is refused, ``None`` when nothing is and nothing waits. A call that has ``waited``
+    long enough goes ahead where only a read is in question. Costs what `judge` costs, and for a write a look at each
+    pending call that pins something.
+    """
+    findings = judge(view, claim, at, time) if claim.depends_on else ()
+    if least is None:
+        return Admit(findings)
+    for raw in findings:
+        if raw.grade >= least:
+            refused = [each for each in findings if each.grade >= least]
+            if all(each.grade == IN_FLIGHT for each in refused):
+                by = refused[0].by
+                assert by is not None
+                return Wait(by, by.name, findings, _patient(view, claim, by))
+            return Refuse(findings)
+    blocked = _blocked(view, claim, writes, () if waited else reads, at)
+    if blocked is not None:
+        blocker, name = blocked
+        return Wait(blocker, name, findings, _patient(view, claim, blocker))
+    return Admit(findings)
+
+
+def may_return(view: View, claim: Claim, least: Grade | None, at: Position, time: int) -> Admit | Refuse:
+    """Whether what a derived read returned may be handed over: what it rests on, judged again as of its end."""
+    findings = judge(view, claim, at, time)
+    if least is not None and any(raw.grade >= least for raw in findings):
+        return Refuse(findings)
+    return Admit(findings)
+
+
+def pinned(view: View, keys: Iterable[Key]) -> Sequence[str]:
+    """The names of everything that a call with these dependencies rests on, through reads. O(closure)."""
+    names: dict[str, None] = {}
+    seen: set[Id] = set()
+    stack = list(keys)
+    while stack:
+        key = stack.pop()
+        id, name = key if type(key) is tuple else (key, None)
+        source = view.find(id)
+        if source is None:
+            continue
+        names[narrowed(source, name)] = None
+        if source.kind == "read" and source.call not in seen:
+            seen.add(source.call)
+            stack += view.rests_on(source.call)
+    return tuple(names)
+
+
+def _blocked(
+    view: LogView, claim: Claim, writes: Sequence[str], reads: Sequence[str], at: Position
+) -> tuple[Entry, str] | None:
+    """A pending call that this one must wait for: it writes what this one touches, or pins what this one writes."""
+    line: Iterable[Id] | None = None
+    for name in (*writes, *reads):
+        if not view.undisturbed(name, at, at):
+            line = ancestors(view, claim.parent) if line is None else line
+            held = line
+            blocker = view.first_open(name, at, lambda write: write.call in held or write.call == claim.call)
+            if blocker is not None:
+                return blocker, name
+    if writes:
+        for call in view.pinning():
+            line = ancestors(view, claim.parent) if line is None else line
+            if call.call not in line and call.call != claim.call:
+                for pin in view.pins(call.call):
+                    for name in writes:
+                        if conflict(name, pin):
+                            return call, pin
+    return None
+
+
+def _patient(view: View, claim: Claim, blocker: Entry) -> bool:
+    """Whether the call may wait: a nested one only for calls whose outermost call is younger than its own (wait-die)."""
+    if claim.parent is None:
+        return True
+    return bool(_outermost(view, blocker.call).start > _outermost(view, claim.parent).start)
+
+
+def _outermost(view: View, call: Id) -> Entry:
+    line = ancestors(view, call)
+    return next(events[0] for events in (view.call(each) for each in reversed(list(line))) if events)

@@ -1,0 +1,720 @@
+"""The log of one process, in its memory.
+
+Both ends of every event take their number from one counter, under one lock. An event is known by its number; its id is
+the log's random prefix and that number, so no table of ids is kept. What is in flight, pinned or in use is a function
+of the events: the fields below only say where to look.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from heapq import heappop, heappush
+from typing import Any, overload
+
+import attrs
+
+from ..kernel.admission import Admit, Decision, Refuse, admit, may_return, pinned
+from ..kernel.events import Dependency, Event, Outcome, micros, moment
+from ..kernel.explain import Finding, Party, finding
+from ..kernel.index import Index
+from ..kernel.sessions import Own, resting, resting_by_itself
+from ..kernel.staleness import Claim, Grade, Probe, Raw, judge
+from ..kernel.views import GONE, Entry, Extra, Id, Key, Position
+
+DEFAULT_MAX_EVENTS = 100_000
+
+
+@attrs.frozen(eq=False)
+class Origin:
+    """Whose call it is: shared by the calls of one tool in one session and turn."""
+
+    tool: str | None = None
+    session: str | None = None
+    batch: str | None = None
+    run: str | None = None
+    agent: str | None = None
+    probe: Callable[[str], Any] | None = None
+
+
+class Held(Index):
+    """The events that a memory log holds, as a view of the present."""
+
+    def __init__(self, names: int | None) -> None:
+        super().__init__(names)
+        self.slots: list[Entry] = []
+        self.base = 1
+        self.older: dict[int, Entry] = {}
+        self.calls: dict[int, list[Entry]] = {}
+        self.resting: dict[int, Entry] = {}
+        self._pins: dict[int, Sequence[str]] = {}
+
+    @property
+    def next(self) -> int:
+        """The number that the next endpoint takes."""
+        return self.base + len(self.slots)
+
+    def find(self, id: Id) -> Entry | None:
+        if type(id) is not int:
+            return None
+        place = id - self.base
+        if place < 0:
+            return self.older.get(id)
+        if place < len(self.slots):
+            entry = self.slots[place]
+            if entry.id == id and entry.memo is not GONE:
+                return entry
+        return None
+
+    def was_dropped(self, id: Id) -> bool:
+        return type(id) is int and 0 < id < self.next and self.find(id) is None
+
+    def call(self, call: Id) -> Sequence[Entry]:
+        events = self.calls.get(call)
+        if events is not None:
+            return events
+        first = self.find(call)
+        return () if first is None else (first,)
+
+    def rests_on(self, call: Id) -> Sequence[Key]:
+        first = self.find(call)
+        return () if first is None else first.depends_on
+
+    def pinning(self) -> Iterable[Entry]:
+        return [each for each in self.resting.values() if self.writes(each)]
+
+    def writes(self, first: Entry) -> bool:
+        """Whether a call, given by its first event, writes something."""
+        if first.kind == "write":
+            return True
+        return any(each.kind == "write" for each in self.calls.get(first.id, ()))
+
+    def pins(self, call: Id) -> Sequence[str]:
+        pins = self._pins.get(call)
+        if pins is None:
+            pins = self._pins[call] = pinned(self, self.rests_on(call))
+        return pins
+
+    def unpin(self, call: Id) -> None:
+        self.resting.pop(call, None)
+        self._pins.pop(call, None)
+
+    def time_of(self, number: int) -> int:
+        """When the endpoint with this number was."""
+        entry = self.slots[number - self.base]
+        at_end = entry.end is not None and number >= entry.end
+        time: int = entry.start_time + entry.took if at_end else entry.start_time
+        return time
+
+    def place(self, time: int) -> Position:
+        """Where a bare time stands: after every endpoint of that time."""
+        low, high = self.base, self.next
+        while low < high:
+            middle = (low + high) // 2
+            if self.time_of(middle) <= time:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 0.5
+
+    def entries(self) -> list[Entry]:
+        """What is held, oldest first."""
+        older = sorted(self.older.items())
+        numbered = [*older, *enumerate(self.slots, self.base)]
+        return [each for number, each in numbered if each.id == number and each.memo is not GONE and each.name]
+
+
+class MemoryLog:
+    """A log in memory, for the threads and tasks of one process.
+
+    It holds at most ``max_events`` settled events; older ones are dropped by the order of their ends, but never open
+    ones, lost writes, or what a pending call rests on. ``None`` is no bound. ``clock`` gives aware datetimes for tests
+    and simulations; without it time is the wall clock at the start plus a monotonic one. Memory is O(events held), and
+    what is kept of dropped events to tell that they were there is bounded by ``max_events`` names.
+
+    Every method is safe to call from any thread. After a fork the child has a copy of its own, with new ids; the calls
+    that were pending in the parent are lost to it, and count as ``unknown``.
+    """
+
+    def __init__(
+        self, *, max_events: int | None = DEFAULT_MAX_EVENTS, clock: Callable[[], datetime] | None = None
+    ) -> None:
+        if max_events is not None and (isinstance(max_events, bool) or not isinstance(max_events, int)):
+            raise TypeError(f"max_events={max_events!r} is no whole number; None is no bound")
+        if max_events is not None and max_events < 1:
+            raise ValueError(f"max_events={max_events!r} is less than 1: use None for no bound")
+        self._max_events = max_events
+        self._clock = clock
+        self._clear()
+        self._lock = threading.RLock()
+        _live.add(self)
+
+    def _clear(self) -> None:
+        self._view = Held(self._max_events)
+        self._prefixes: list[tuple[int, str]] = [(1, _prefix())]
+        self._prefix = self._prefixes[0][1]
+        self._offset = time.time_ns() // 1000 - time.monotonic_ns() // 1000
+        self._latest = -(1 << 62)
+        self._count = 0
+        self._spared: deque[Entry] = deque()
+        self._sessions: dict[str, Own] = {}
+        self._lapsing: list[tuple[int, int]] = []
+        self._waiters: dict[int, list[Callable[[], None]]] = {}
+        self._deferred: deque[tuple[Entry, Outcome]] = deque()
+
+    # -- time, ids
+
+    def _now(self) -> int:
+        if self._clock is None:
+            return time.monotonic_ns() // 1000 + self._offset
+        now = max(self._latest, micros(self._clock()))
+        self._latest = now
+        return now
+
+    def now(self) -> datetime:
+        """The log's time."""
+        with self._lock:
+            return moment(self._now())
+
+    def id_of(self, number: Id) -> str:
+        """The public id of what the log knows by this number."""
+        if type(number) is not int:
+            return str(number)
+        if len(self._prefixes) == 1:
+            return f"{self._prefix}-{number}"
+        return next(f"{prefix}-{number}" for first, prefix in reversed(self._prefixes) if number >= first)
+
+    def number_of(self, id: str) -> Id:
+        """The inverse of `id_of`; an id that is not this log's stands for itself."""
+        prefix, _, digits = id.rpartition("-")
+        if digits.isascii() and digits.isdigit() and len(digits) < 20:
+            number = int(digits)
+            if prefix == self._prefix and len(self._prefixes) == 1:
+                return number
+            if any(prefix == each for _, each in self._prefixes) and self.id_of(number) == id:
+                return number
+        return id
+
+    # -- admission and settlement
+
+    def admit(
+        self,
+        origin: Origin,
+        touches: Sequence[tuple[str, str, int | None]],
+        depends_on: tuple[Key, ...] = (),
+        parent: int | None = None,
+        least: Grade | None = 0,
+        probes: Mapping[Id, Probe] | None = None,
+        waited: bool = False,
+        bear: bool = False,
+        wake: Callable[[], None] | None = None,
+    ) -> tuple[Decision, Entry | None]:
+        """Decide on a call and record it in one step; its first event is the answer's second.
+
+        ``touches`` are (name, kind, window). On a `Wait`, ``wake`` is called once when the blocker has settled; a call
+        that has ``waited`` is not asked to wait again. With ``bear`` it is let through whatever the decision. A refused
+        call is recorded as such. A call without touches gets its name when it settles.
+        """
+        with self._lock:
+            view = self._view
+            now = self._now()
+            if self._deferred or self._lapsing:
+                self._catch_up(now)
+            number = view.base + len(view.slots)
+            decision: Decision
+            if depends_on or view._unsettled or view.resting:
+                decision = admit(
+                    view,
+                    Claim(number, parent, depends_on, probes),
+                    [name for name, kind, _ in touches if kind == "write"],
+                    [name for name, kind, _ in touches if kind == "read"],
+                    least,
+                    number,
+                    now,
+                    waited,
+                )
+            else:
+                decision = _ADMIT
+            if type(decision) is Admit or (bear and (waited or type(decision) is Refuse)):
+                return decision, self._record(origin, touches, depends_on, parent, number, now)
+            if type(decision) is Refuse or waited:
+                first = self._record(origin, touches, depends_on, parent, number, now, "refused")
+                self._settle(first, "refused", now)
+                return decision, first
+            if wake is not None:
+                self._waiters.setdefault(decision.blocker.call, []).append(wake)  # type: ignore[union-attr]
+            return decision, None
+
+    def _record(
+        self,
+        origin: Origin,
+        touches: Sequence[tuple[str, str, int | None]],
+        depends_on: tuple[Key, ...],
+        parent: int | None,
+        number: int,
+        now: int,
+        outcome: str = "pending",
+    ) -> Entry:
+        view = self._view
+        if len(touches) == 1:
+            name, kind, window = touches[0]
+            first = Entry(number, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin)
+            view.slots.append(first)
+            self._count += 1
+            if kind == "write" and outcome == "pending":
+                view.begin(first)
+        else:
+            first = self._record_several(origin, touches or [("", "read", None)], depends_on, parent, number, now, outcome)
+        if depends_on and outcome == "pending":
+            view.resting[number] = first
+        if self._max_events is not None and self._count > self._max_events:
+            self._drop_oldest()
+        return first
+
+    def _record_several(
+        self,
+        origin: Origin,
+        touches: Sequence[tuple[str, str, int | None]],
+        depends_on: tuple[Key, ...],
+        parent: int | None,
+        number: int,
+        now: int,
+        outcome: str,
+    ) -> Entry:
+        view = self._view
+        events = [
+            Entry(number + place, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin)
+            for place, (name, kind, window) in enumerate(touches)
+        ]
+        view.slots += events
+        view.calls[number] = events
+        for each in events:
+            self._count += 1
+            if each.kind == "write" and outcome == "pending":
+                view.begin(each)
+        return events[0]
+
+    def settle(
+        self,
+        first: Entry,
+        outcome: Outcome,
+        *,
+        version: Any = None,
+        observed_at: datetime | None = None,
+        names: Sequence[tuple[str, int | None]] = (),
+        may_land_for: int | None = None,
+        least: Grade | None = None,
+        bear: bool = False,
+        probes: Mapping[Id, Probe] | None = None,
+    ) -> Admit | Refuse | None:
+        """Record a call's end and outcome, once; ``None`` if it had been settled already.
+
+        ``names`` are (name, window) of what the result said was read. A derived read that returns is judged again: with
+        a `Refuse` it is settled as ``refused``, and its result must be withheld.
+        """
+        with self._lock:
+            if first.outcome != "pending":
+                return None
+            view = self._view
+            now = self._now()
+            if self._deferred or self._lapsing:
+                self._catch_up(now)
+            seen_time = None if observed_at is None else micros(observed_at)
+            if seen_time is not None and seen_time > now:
+                raise ValueError(f"observed_at={observed_at!r} is after the read's end: its clock must be the log's")
+            decision: Admit | Refuse = _ADMIT
+            if first.depends_on and outcome == "ok" and not view.writes(first):
+                number = view.next
+                decision = may_return(view, Claim(first.id, first.parent, first.depends_on, probes), least, number, now)
+                if type(decision) is Refuse and not bear:
+                    outcome = "refused"
+            if names or first.name == "":
+                self._name(first, names)
+            if version is not None or observed_at is not None:
+                for each in view.call(first.id):
+                    seen = None if seen_time is None else view.place(seen_time)
+                    each.extra = Extra(seen, seen_time, version)
+            until = None if may_land_for is None or outcome != "unknown" else now + may_land_for
+            wakers = self._settle(first, outcome, now, until)
+        for wake in wakers:
+            wake()
+        return decision
+
+    def settle_from_anywhere(self, first: Entry, outcome: Outcome) -> None:
+        """Settle a call from where the lock may be held by this very thread: from a finalizer. It never waits for it."""
+        if self._lock._is_owned():  # type: ignore[attr-defined]
+            self._deferred.append((first, outcome))
+        else:
+            self.settle(first, outcome)
+
+    def resolve(self, number: Id, outcome: Outcome) -> list[Event]:
+        """Settle an ``unknown`` call, by the number of one of its events. Raises ``LookupError`` or ``ValueError``."""
+        with self._lock:
+            view = self._view
+            now = self._now()
+            self._catch_up(now)
+            event = view.find(number)
+            if event is None:
+                raise LookupError(f"id={self.id_of(number)!r} is no event that the log holds")
+            events = [each for each in view.call(event.call) if each.outcome == "unknown"]
+            if not events:
+                raise ValueError(f"id={self.id_of(number)!r} is {event.outcome!r}: only an unknown call can be settled")
+            if any(each.extra is not None and each.extra.until is not None for each in events):
+                raise ValueError(
+                    f"id={self.id_of(number)!r} can land no longer since its may_land_until: it counts as an error"
+                )
+            end = view.next
+            if events[0].end is not None and events[0].end >= view.base:
+                view.slots[events[0].end - view.base] = _was_end(events[0])
+            for each in events:
+                each.outcome = outcome
+                each.extra = None
+                each.end, each.took = end, now - each.start_time
+                if each.kind == "write":
+                    view.finish(each)
+            view.slots.append(events[0])
+            return [self.event(each) for each in events]
+
+    def write_outside(self, origin: Origin, name: str, since: datetime | None) -> Entry:
+        """Record a write that someone else made, which took effect at some instant from ``since`` until now."""
+        with self._lock:
+            view = self._view
+            now = self._now()
+            self._catch_up(now)
+            number = start = view.next
+            start_time = now
+            if since is not None and micros(since) < now:
+                start = min(number, int(view.place(micros(since)) + 0.5))
+                start_time = now if start == number else view.time_of(start)
+            entry = Entry(number, name, "write", "ok", start, number, start_time, now - start_time, (), None, number, None, origin)
+            view.slots.append(entry)
+            self._count += 1
+            view.finish(entry)
+            if start != number:
+                view.forget_closures()
+            if self._max_events is not None and self._count > self._max_events:
+                self._drop_oldest()
+            return entry
+
+    def _settle(self, first: Entry, outcome: Outcome, now: int, until: int | None = None) -> list[Callable[[], None]]:
+        view = self._view
+        number = view.base + len(view.slots)
+        view.slots.append(first)
+        took = now - first.start_time
+        events = view.calls.get(first.id)
+        wakers: list[Callable[[], None]] = []
+        for each in (first,) if events is None else events:
+            each.outcome = outcome
+            each.end = number
+            each.took = took
+            if each.kind == "write":
+                if until is not None:
+                    each.extra = Extra(until_time=until)
+                    heappush(self._lapsing, (until, each.id))
+                if outcome != "refused":
+                    view.finish(each)
+        if first.depends_on:
+            view.unpin(first.id)
+        if self._waiters:
+            wakers = self._waiters.pop(first.id, wakers)
+        session = first.origin.session
+        if session is not None and outcome == "ok":
+            own = self._sessions.get(session)
+            if own is None:
+                own = self._sessions[session] = Own()
+            for each in (first,) if events is None else events:
+                if each.name:
+                    own.add(each)
+        if first.name == "":
+            first.memo = GONE
+            self._count -= 1
+        return wakers
+
+    def _name(self, first: Entry, names: Sequence[tuple[str, int | None]]) -> None:
+        """Give a call the names that its result told: the unnamed first event takes one, the others are new events."""
+        view = self._view
+        rest = list(names)
+        if first.name == "":
+            if not rest:
+                return
+            first.name, first.window = rest.pop(0)
+        events = view.calls.get(first.id) or [first]
+        for name, window in rest:
+            each = Entry(
+                view.next, name, "read", "pending", first.start, None, first.start_time, None,
+                first.depends_on, window, first.id, first.parent, first.origin,
+            )  # fmt: skip
+            view.slots.append(each)
+            events.append(each)
+            self._count += 1
+        view.calls[first.id] = events
+
+    def _catch_up(self, now: int) -> None:
+        """Settle what a finalizer could not, and let lost writes lapse that can land no longer."""
+        while self._deferred:
+            first, outcome = self._deferred.popleft()
+            if first.outcome == "pending":
+                for wake in self._settle(first, outcome, now):
+                    wake()
+        while self._lapsing and self._lapsing[0][0] < now:
+            until, id = heappop(self._lapsing)
+            write = self._view.find(id)
+            if write is not None and write.outcome == "unknown" and write.extra is not None:
+                write.extra.until = self._view.place(until)
+                self._view.lapse(write)
+
+    # -- retention
+
+    def _drop_oldest(self) -> None:
+        view = self._view
+        in_use: set[int] | None = None
+        for _ in range(len(self._spared)):
+            first = self._spared.popleft()
+            if first.memo is GONE:
+                continue
+            in_use = self._in_use() if in_use is None else in_use
+            if first.id in in_use or first.outcome == "unknown":
+                self._spared.append(first)
+            else:
+                self._drop(first)
+        done = 0
+        while self._count > (self._max_events or 0) and done < len(view.slots):
+            number = view.base + done
+            entry = view.slots[done]
+            done += 1
+            if entry.memo is GONE:
+                continue
+            if entry.id == number and entry.end != number:
+                view.older[number] = entry
+            if entry.end == number:
+                first = view.call(entry.call)[0] if entry.call != entry.id else entry
+                if view.resting and in_use is None:
+                    in_use = self._in_use()
+                if (in_use and first.id in in_use) or entry.outcome == "unknown":
+                    self._spared.append(first)
+                else:
+                    self._drop(first)
+        del view.slots[:done]
+        view.base += done
+
+    def _drop(self, first: Entry) -> None:
+        view = self._view
+        events = view.calls.pop(first.id, None) or [first]
+        own = self._sessions.get(first.origin.session)
+        for each in events:
+            view.older.pop(each.id, None)
+            self._count -= 1
+            view.drop(each)
+            if own is not None and each.outcome == "ok":
+                own.forget(each)
+
+    def _in_use(self) -> set[int]:
+        """The calls that pending ones rest on, through reads."""
+        view = self._view
+        calls: set[int] = set()
+        stack = [key for each in view.resting.values() for key in each.depends_on]
+        while stack:
+            key = stack.pop()
+            source = view.find(key[0] if type(key) is tuple else key)
+            if source is not None and source.call not in calls:
+                calls.add(source.call)
+                if source.kind == "read":
+                    stack += source.depends_on
+        return calls
+
+    # -- what sessions and people ask
+
+    def position(self) -> Position:
+        """Where the log stands: after everything that has happened in it."""
+        with self._lock:
+            return self._view.next - 0.5
+
+    def resting(self, session: str, names: Sequence[str], until: Position) -> list[Key]:
+        """What a call of the session rests on that names these resources."""
+        with self._lock:
+            own = self._sessions.get(session) or Own()
+            return list(dict.fromkeys(key for name in names for key in resting(own, name, until)))
+
+    def resting_by_itself(self, session: str, writes: Sequence[str], until: Position) -> list[Key]:
+        """What a write of the session rests on that names nothing."""
+        with self._lock:
+            own = self._sessions.get(session)
+            return [] if own is None else resting_by_itself(own, writes, until)
+
+    def stale(self, session: str, until: Position) -> list[Raw]:
+        """The findings of a call that would rest on everything that the session knows."""
+        with self._lock:
+            own = self._sessions.get(session)
+            if own is None:
+                return []
+            now = self._now()
+            self._catch_up(now)
+            view = self._view
+            found: dict[Id, Raw] = {}
+            for name in own.names():
+                claim = Claim(None, None, resting(own, name, until))
+                found.update((raw.dependency, raw) for raw in judge(view, claim, view.next, now))
+            return list(found.values())
+
+    def judge(self, depends_on: Sequence[Key]) -> list[Raw]:
+        """What the log says now of these dependencies."""
+        with self._lock:
+            now = self._now()
+            self._catch_up(now)
+            return judge(self._view, Claim(None, None, depends_on), self._view.next, now)
+
+    def find(self, number: Id) -> Entry | None:
+        """The event that the log knows by this number."""
+        with self._lock:
+            return self._view.find(number)
+
+    def ticks(self) -> tuple[Position, int]:
+        """The position and the time of this moment."""
+        with self._lock:
+            return self._view.next - 0.5, self._now()
+
+    def party(self, entry: Entry) -> Party:
+        """What a finding tells of an entry. O(1)."""
+        origin: Origin = entry.origin
+        return Party(
+            self.id_of(entry.id),
+            entry.name,
+            entry.kind,
+            entry.outcome,
+            moment(entry.start_time),
+            None if entry.end is None else moment(entry.start_time + entry.took),
+            origin.tool,
+            origin.agent,
+            origin.session,
+        )
+
+    def findings(self, raws: Iterable[Raw], event: str, time: int | None = None) -> list[Finding]:
+        """Findings of the kernel as people see them, as of ``time``, by default of now. O(findings)."""
+        at = micros(self.now()) if time is None else time
+        told = [
+            raw if isinstance(raw.dependency, str) else raw._replace(dependency=self.id_of(raw.dependency))
+            for raw in raws
+        ]
+        return [finding(raw, event, at, self.party) for raw in told]
+
+    def event(self, entry: Entry) -> Event:
+        """The public face of an entry. O(1)."""
+        origin: Origin = entry.origin
+        extra: Extra = entry.extra or _NO_EXTRA
+        start = moment(entry.start_time)
+        window = entry.window
+        return Event(
+            entry.name,
+            start,
+            None if entry.end is None else moment(entry.start_time + entry.took),
+            None if window is None else window // 1_000_000 if window % 1_000_000 == 0 else window / 1_000_000,
+            tuple(self.dependency(key) for key in entry.depends_on),
+            entry.kind,  # type: ignore[arg-type]
+            self.id_of(entry.id),
+            entry.start,
+            end_seq=entry.end,
+            outcome=entry.outcome,  # type: ignore[arg-type]
+            call=self.id_of(entry.call),
+            parent=None if entry.parent is None else self.id_of(entry.parent),
+            session=origin.session,
+            batch=origin.batch,
+            run=origin.run,
+            agent=origin.agent,
+            tool=origin.tool,
+            observed_at=None if extra.seen_time is None else moment(extra.seen_time),
+            version=extra.version,
+            may_land_until=None if extra.until_time is None else moment(extra.until_time),
+        )
+
+    def dependency(self, key: Key) -> Dependency:
+        """The public face of a dependency."""
+        return Dependency(self.id_of(key[0]), key[1]) if type(key) is tuple else Dependency(self.id_of(key))
+
+    def events(self) -> list[Event]:
+        """The events that are held, oldest first. O(n)."""
+        with self._lock:
+            self._catch_up(self._now())
+            entries = self._view.entries()
+        return [self.event(each) for each in entries]
+
+    def clear(self) -> None:
+        """Forget everything; ids of before are unknown from now on. Calls that are running settle into nothing."""
+        with self._lock:
+            waiting = [wake for wakers in self._waiters.values() for wake in wakers]
+            for first in (*self._view.older.values(), *self._view.slots):
+                if first.outcome == "pending":
+                    first.outcome, first.memo = "unknown", GONE
+            self._clear()
+        for wake in waiting:
+            wake()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _after_fork(self) -> None:
+        self._lock = threading.RLock()
+        self._deferred.clear()
+        self._waiters.clear()
+        view = self._view
+        now = self._now()
+        for entry in [*view.older.values(), *view.slots]:
+            if entry.outcome == "pending" and entry.call == entry.id:
+                self._settle(entry, "unknown", now)
+        self._prefix = _prefix()
+        self._prefixes.append((view.next, self._prefix))
+
+
+class Registry(Sequence[Event]):
+    """The events of a log as a sequence, oldest first, as of each moment at which it is asked."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        self._log = log
+
+    def __len__(self) -> int:
+        return len(self._log)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Event]: ...
+
+    def __getitem__(self, index: int | slice) -> Event | list[Event]:
+        return self._log.events()[index]
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._log.events())
+
+    def __repr__(self) -> str:
+        return f"<registry of {len(self)} events>"
+
+
+_ADMIT = Admit(())
+_NO_EXTRA = Extra()
+_live: weakref.WeakSet[MemoryLog] = weakref.WeakSet()
+
+
+def _was_end(event: Entry) -> Entry:
+    """What stands at the number of an end that was put off: its time, and no event."""
+    mark = Entry(0, "", "read", "failed", event.end, None, event.start_time + event.took, 0, (), None, 0, None)
+    mark.memo = GONE
+    return mark
+
+
+def _prefix() -> str:
+    return secrets.token_hex(6)
+
+
+def _after_fork() -> None:
+    for log in list(_live):
+        log._after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

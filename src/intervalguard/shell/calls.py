@@ -1,0 +1,462 @@
+"""A guarded call: ask the log, run the body, settle. The only place that raises, waits and calls tools.
+
+The log's decision is a value. `Tool.enter` and `Tool.enter_async` are the same short loop over it, one waiting on a
+thread's event and one on a loop's future; `Tool.leave`, `Tool.fail` and `Tool.close` settle what they let through.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+import attrs
+
+from ..kernel.admission import Refuse, Wait
+from ..kernel.events import Event, Outcome
+from ..kernel.explain import Finding
+from ..kernel.staleness import Grade, Probe, Raw
+from ..kernel.views import GONE, Entry, Id, Key
+from ..logs.memory import MemoryLog, Origin
+from .errors import ConflictError, GuardError, LeaseLostError, StaleReadError, UnknownDependencyError
+from .names import Names
+from .outcomes import outcome_of
+from .sessions import Seat, seat
+
+if TYPE_CHECKING:
+    from .guard import Guard
+
+Mode = Literal["enforce", "warn", "observe"]
+
+_Args = tuple[Any, ...]
+_Kwargs = Mapping[str, Any]
+
+
+@attrs.frozen
+class Notice:
+    """A decision of the guard, as ``on_decision=`` sees it.
+
+    ``action``: ``"admit"``, ``"refuse"`` (the body did not run), ``"conflict"`` (it lost the race for a resource),
+    ``"withhold"`` (a read ran, its result was withheld). ``findings`` may be there with ``"admit"`` too: the policy or
+    the mode bore with them. ``event`` is the id of the call's first event, ``None`` where none was recorded.
+    """
+
+    action: Literal["admit", "refuse", "conflict", "withhold"]
+    tool: str
+    event: str | None
+    findings: Sequence[Finding]
+
+
+class Running:
+    """A call that was let through and has not been settled."""
+
+    __slots__ = ("done", "first", "handled", "log", "outer", "probes")
+
+    def __init__(
+        self, log: MemoryLog, first: Entry, outer: Running | None, probes: Mapping[Id, Probe] | None
+    ) -> None:
+        self.log = log
+        self.first = first
+        self.outer = outer
+        self.probes = probes
+        self.handled = sys.exception()
+        self.done = False
+
+    @classmethod
+    def unguarded(cls) -> Running:
+        """Stands for a call that no log knows of."""
+        nobody = cls(None, None, current.get(), None)  # type: ignore[arg-type]
+        nobody.done = True
+        return nobody
+
+
+current: ContextVar[Running | None] = ContextVar("intervalguard_current", default=None)
+"""The call whose body runs here."""
+
+last: ContextVar[Running | None] = ContextVar("intervalguard_last", default=None)
+"""The call that was settled last here."""
+
+
+def last_event() -> Event | None:
+    """The first event of the guarded call that ended last in this thread or task; ``None`` before any has. O(1)."""
+    call = last.get()
+    return None if call is None else call.log.event(call.first)
+
+
+class Attempt:
+    """What is asked of the log for one call: resolved once, before any wait."""
+
+    __slots__ = ("keys", "origin", "outer", "parent", "probes", "touches")
+
+    def __init__(
+        self,
+        origin: Origin,
+        touches: Sequence[tuple[str, str, int | None]],
+        keys: tuple[Key, ...],
+        outer: Running | None,
+        parent: int | None,
+    ) -> None:
+        self.origin = origin
+        self.touches = touches
+        self.keys = keys
+        self.outer = outer
+        self.parent = parent
+        self.probes: dict[Id, Probe] | None = None
+
+
+@attrs.define(eq=False, slots=True)
+class Tool:
+    """What the guard knows of one tool, or of one block: what it touches, and how it is to be treated."""
+
+    guard: Guard
+    name: str
+    reads: Names | None
+    writes: Names | None
+    rests_on: Names | None
+    window: int | None
+    least: Grade
+    mode: Mode
+    wait_seconds: float
+    version: Callable[[Any], Any] | None
+    probe: Callable[[str], Any] | None
+    observed_at: Callable[[Any], datetime] | None
+    no_effect_on: tuple[type[BaseException], ...]
+    unknown_on: tuple[type[BaseException], ...]
+    may_land_for: int | None
+    unstated: bool = False
+    origin: Origin = attrs.field(init=False)
+    learns: bool = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.origin = Origin(self.name, probe=self.probe)
+        self.learns = (
+            self.version is not None
+            or self.observed_at is not None
+            or (self.reads is not None and self.reads.needs_result)
+        )
+
+    # -- before the body
+
+    def enter(self, args: _Args, kwargs: _Kwargs, depends_on: Any = None) -> Running | None:
+        """Let the call through, or raise. ``None`` where the guard has a fault and the mode does not enforce."""
+        attempt = self._attempt(args, kwargs, depends_on)
+        if attempt is None:
+            return None
+        if attempt.keys and self.guard.probing:
+            for id, entry in self._probed(attempt):
+                self._probe(attempt, id, entry)
+        decision, first = self._ask(attempt)
+        if type(decision) is Wait and first is None:
+            deadline = time.monotonic() + (self.wait_seconds if decision.patient and not _on_a_loop() else 0)
+            while type(decision) is Wait and first is None:
+                left = deadline - time.monotonic()
+                if left <= 0 or not decision.patient:
+                    decision, first = self._ask(attempt, waited=True)
+                else:
+                    woken = threading.Event()
+                    decision, first = self._ask(attempt, wake=woken.set)
+                    if type(decision) is Wait and first is None and decision.patient:
+                        woken.wait(left)
+        return self._let_through(attempt, decision, first)
+
+    async def enter_async(self, args: _Args, kwargs: _Kwargs, depends_on: Any = None) -> Running | None:
+        """The same for a call on an event loop."""
+        attempt = self._attempt(args, kwargs, depends_on)
+        if attempt is None:
+            return None
+        if attempt.keys and self.guard.probing:
+            for id, entry in self._probed(attempt):
+                await self._probe_async(attempt, id, entry)
+        decision, first = self._ask(attempt)
+        if type(decision) is Wait and first is None:
+            deadline = time.monotonic() + (self.wait_seconds if decision.patient and _on_a_loop() else 0)
+            while type(decision) is Wait and first is None:
+                left = deadline - time.monotonic()
+                if left <= 0 or not decision.patient:
+                    decision, first = self._ask(attempt, waited=True)
+                else:
+                    wake, woken = _loop_event()
+                    decision, first = self._ask(attempt, wake=wake)
+                    if type(decision) is Wait and first is None and decision.patient:
+                        await woken(left)
+        return self._let_through(attempt, decision, first)
+
+    def _attempt(self, args: _Args, kwargs: _Kwargs, depends_on: Any) -> Attempt | None:
+        if self.unstated:
+            warnings.warn(
+                f"the tracked call {self.name!r} did not specify writes=, and is treated as a read: pass writes=True if it"
+                " changes the resource, writes=False if it does not",
+                stacklevel=4,
+            )
+        try:
+            touches = self._touches(args, kwargs)
+            outer = current.get()
+            log = self.guard.log
+            while outer is not None and (outer.done or outer.log is not log):
+                outer = outer.outer
+            parent = None if outer is None else outer.first.id
+            sitting = seat.get()
+            if sitting is not None and sitting.guard is not self.guard:
+                sitting = None
+            if sitting is None:
+                if self.guard.require_session:
+                    raise GuardError(
+                        f"{self.name!r} was called outside a session: with require_session=True write"
+                        " 'with guard.session(key):' around the calls of a conversation"
+                    )
+                if self.rests_on is not None and self.rests_on.of_call(args, kwargs):
+                    raise GuardError(
+                        f"{self.name!r} was called outside a session, where rests_on= resolves to nothing: write"
+                        " 'with guard.session(key):' around the calls of a conversation"
+                    )
+                keys: list[Key] = []
+                origin = self.origin
+            else:
+                keys = self._resting(sitting, args, kwargs, touches)
+                origin = sitting.origin(self)
+            if depends_on is not None:
+                keys += self.guard.keys(depends_on)
+            return Attempt(origin, touches, tuple(dict.fromkeys(keys)) if len(keys) > 1 else tuple(keys), outer, parent)
+        except Exception as error:
+            if self.mode == "enforce":
+                raise
+            self.guard.logger.warning("%r runs unguarded: what it touches cannot be told", self.name, exc_info=error)
+            return None
+
+    def _touches(self, args: _Args, kwargs: _Kwargs) -> list[tuple[str, str, int | None]]:
+        touches: list[tuple[str, str, int | None]] = []
+        if self.reads is not None:
+            touches += [(name, "read", self.window) for name in self.reads.of_call(args, kwargs)]
+        if self.writes is not None:
+            touches += [(name, "write", self.window) for name in self.writes.of_call(args, kwargs)]
+        return touches
+
+    def _resting(
+        self, sitting: Seat, args: _Args, kwargs: _Kwargs, touches: Sequence[tuple[str, str, int | None]]
+    ) -> list[Key]:
+        log, session, until = self.guard.log, sitting.key, sitting.until
+        if self.rests_on is not None:
+            names = self.rests_on.of_call(args, kwargs)
+            return log.resting(session, names, until) if names else []
+        if self.writes is not None:
+            return log.resting_by_itself(session, [name for name, kind, _ in touches if kind == "write"], until)
+        return []
+
+    def _ask(
+        self, attempt: Attempt, waited: bool = False, wake: Callable[[], None] | None = None
+    ) -> tuple[Any, Entry | None]:
+        return self.guard.log.admit(
+            attempt.origin,
+            attempt.touches,
+            attempt.keys,
+            attempt.parent,
+            None if self.mode == "observe" else self.least,
+            attempt.probes,
+            waited,
+            self.mode == "warn",
+            wake,
+        )
+
+    def _let_through(self, attempt: Attempt, decision: Any, first: Entry | None) -> Running:
+        assert first is not None
+        if first.outcome == "refused":
+            raise self._refusal(decision, first)
+        if decision.findings or self.guard.watched:
+            self._notice("admit", first, decision.findings)
+        return Running(self.guard.log, first, attempt.outer, attempt.probes)
+
+    def _refusal(self, decision: Wait | Refuse, first: Entry) -> GuardError:
+        log = self.guard.log
+        findings = log.findings(_refused(decision.findings, self.least), log.id_of(first.id), first.start_time)
+        if type(decision) is Wait and (not decision.patient or not findings):
+            self._notice("conflict", first, decision.findings)
+            return ConflictError(decision.name, log.event(decision.blocker), findings)
+        self._notice("refuse", first, decision.findings)
+        return _error(findings)
+
+    # -- after the body
+
+    def leave(self, running: Running, args: _Args, kwargs: _Kwargs, result: Any) -> Any:
+        """Settle a call whose body returned; raise where its result must be withheld."""
+        if running.done:
+            return result
+        fault: Exception | None = None
+        version = observed_at = None
+        names: Sequence[tuple[str, int | None]] = ()
+        if self.learns:
+            try:
+                if self.reads is not None and self.reads.needs_result:
+                    names = [(name, self.window) for name in self.reads.of_result(args, kwargs, result)]
+                version = None if self.version is None else self.version(result)
+                observed_at = None if self.observed_at is None else _aware(self.observed_at(result))
+            except Exception as error:
+                fault, version, observed_at = error, None, None
+        running.done = True
+        outcome: Outcome = "error" if fault is not None and self.writes is None else "ok"
+        least = None if self.mode == "observe" else self.least
+        first, log = running.first, running.log
+        try:
+            decision = log.settle(
+                first, outcome, version=version, observed_at=observed_at, names=names, least=least, probes=running.probes,
+                bear=self.mode == "warn",
+            )  # fmt: skip
+        except ValueError as error:
+            fault = error
+            decision = log.settle(first, "error" if self.writes is None else "ok", names=names)
+        last.set(running)
+        if decision is None:
+            if first.memo is not GONE:
+                raise LeaseLostError(log.event(first), result)
+            return result
+        if first.outcome == "refused":
+            self._notice("withhold", first, decision.findings)
+            findings = log.findings(_refused(decision.findings, self.least), log.id_of(first.id))
+            raise _error(findings, "return")
+        if decision.findings:
+            self._notice("admit", first, decision.findings)
+        if fault is not None:
+            self.fault("the call ran, but the guard could not read its result", fault)
+        return result
+
+    def fail(self, running: Running, error: BaseException) -> None:
+        """Settle a call whose body raised."""
+        if running.done:
+            return
+        running.done = True
+        outcome = outcome_of(error, running.handled, self.no_effect_on, self.unknown_on)
+        if isinstance(error, GeneratorExit):
+            running.log.settle_from_anywhere(running.first, outcome)
+        else:
+            running.log.settle(running.first, outcome, may_land_for=self.may_land_for)
+            last.set(running)
+
+    def close(self, running: Running, lost: bool = False) -> None:
+        """Settle a stream that was closed or abandoned before its end. It may be a finalizer that calls."""
+        if not running.done:
+            running.done = True
+            outcome: Outcome = "unknown" if lost else "ok" if self.writes is None else "error"
+            running.log.settle_from_anywhere(running.first, outcome)
+
+    # -- probes
+
+    def _probed(self, attempt: Attempt) -> list[tuple[Id, Entry]]:
+        found = []
+        for key in attempt.keys:
+            id = key[0] if type(key) is tuple else key
+            entry = self.guard.log.find(id)
+            if entry is not None and entry.extra is not None and entry.extra.version is not None and entry.origin.probe:
+                found.append((id, entry))
+        return found
+
+    def _probe(self, attempt: Attempt, id: Id, entry: Entry) -> None:
+        try:
+            start, _ = self.guard.log.ticks()
+            version = entry.origin.probe(entry.name)
+            if isinstance(version, Awaitable):
+                if hasattr(version, "close"):
+                    version.close()
+                raise TypeError(
+                    f"probe= of {entry.origin.tool!r} is async, and {self.name!r}, which rests on what it read, is not:"
+                    " give a synchronous probe="
+                )
+            self._took(attempt, id, version, start)
+        except Exception as error:
+            self.fault(f"probe= of {entry.origin.tool!r} failed", error)
+
+    async def _probe_async(self, attempt: Attempt, id: Id, entry: Entry) -> None:
+        try:
+            start, _ = self.guard.log.ticks()
+            version = entry.origin.probe(entry.name)
+            if isinstance(version, Awaitable):
+                version = await version
+            self._took(attempt, id, version, start)
+        except Exception as error:
+            self.fault(f"probe= of {entry.origin.tool!r} failed", error)
+
+    def _took(self, attempt: Attempt, id: Id, version: Any, start: Any) -> None:
+        end, end_time = self.guard.log.ticks()
+        attempt.probes = attempt.probes or {}
+        attempt.probes[id] = Probe(version, start, end, end_time)
+
+    # -- faults, notices
+
+    def fault(self, what: str, error: Exception) -> None:
+        """A fault inside the guard, or of a function that it was given: never in silence, and enforced, never let through."""
+        if self.mode == "enforce":
+            raise GuardError(f"{what}: {type(error).__name__}: {error}") from error
+        self.guard.logger.warning("%r: %s", self.name, what, exc_info=error)
+
+    def _notice(self, action: Any, first: Entry, raws: Sequence[Raw]) -> None:
+        guard, log = self.guard, self.guard.log
+        id = log.id_of(first.id)
+        notice = Notice(action, self.name, id, log.findings(raws, id, first.start_time) if raws else ())
+        level = 10
+        if raws:
+            level = 30 if self.mode == "warn" and _refused(raws, self.least) else 20
+        elif action != "admit":
+            level = 20
+        if guard.logger.isEnabledFor(level):
+            said = "; ".join(each.message for each in notice.findings)
+            guard.logger.log(level, "%s %r (id=%s)%s", action, self.name, id, f": {said}" if said else "")
+        if guard.on_decision is not None:
+            try:
+                guard.on_decision(notice)
+            except Exception:
+                guard.logger.exception("on_decision= raised; the decision stands")
+
+
+def _refused(raws: Sequence[Raw], least: Grade) -> list[Raw]:
+    return [raw for raw in raws if raw.grade >= least]
+
+
+def _error(findings: list[Finding], phase: Any = "admission") -> GuardError:
+    worst = sorted(findings, key=lambda each: ("unverifiable", "stale", "suspect").index(each.verdict))
+    if worst[0].verdict == "unverifiable":
+        return UnknownDependencyError(worst, phase)
+    return StaleReadError(worst, phase)
+
+
+def _aware(moment: Any) -> datetime | None:
+    if moment is None:
+        return None
+    if not isinstance(moment, datetime) or moment.utcoffset() is None:
+        raise ValueError(f"observed_at={moment!r} is no datetime with a time zone")
+    return moment
+
+
+def _on_a_loop() -> bool:
+    """Whether this thread runs an event loop, which a wait would stop."""
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None
+
+
+def _loop_event() -> tuple[Callable[[], None], Callable[[float], Awaitable[None]]]:
+    """A thread-safe way to wake the running loop's task, and the wait for it."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    woken: asyncio.Future[None] = loop.create_future()
+
+    def set_result() -> None:
+        if not woken.done():
+            woken.set_result(None)
+
+    def wake() -> None:
+        try:
+            loop.call_soon_threadsafe(set_result)
+        except RuntimeError:
+            pass  # the loop is closed: nobody waits any more
+
+    async def wait(seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await woken
+        except TimeoutError:
+            pass
+
+    return wake, wait

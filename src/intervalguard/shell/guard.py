@@ -1,0 +1,324 @@
+"""The guard: a log, a policy, and the tools that go through them."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import math
+import secrets
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from inspect import Signature
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, cast, get_args
+
+from ..kernel.admission import LEAST, Refusal
+from ..kernel.events import DependencyLike, Event, check_name, check_window, dependencies, window_micros
+from ..kernel.views import Key, narrowed
+from ..logs.memory import MemoryLog, Origin
+from .blocks import Block
+from .calls import Mode, Notice, Tool
+from .names import Names, NameSpec, compile_names
+from .sessions import Session
+from .wrappers import Guarded, guarded, is_stream
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Errors: TypeAlias = "type[BaseException] | Sequence[type[BaseException]]"
+
+_logger = logging.getLogger("intervalguard")
+
+
+class Guard:
+    """Guards the tools that it decorates: their calls are events on ``log``, judged before the body runs.
+
+    ``refuse`` says what is refused in ``mode="enforce"``: ``"suspect"`` all that is not fresh, ``"stale"`` all but what
+    is merely suspect. With ``mode="warn"`` everything goes through and what would be refused is logged as a warning;
+    with ``mode="observe"`` nothing is refused and nothing waits. ``wait_seconds`` bounds each wait for a call in
+    flight. ``require_session=True`` makes a call outside a session an error. ``on_decision`` is called with a `Notice`
+    for each decision. All of these but the last two can be given for one tool.
+    """
+
+    def __init__(
+        self,
+        log: MemoryLog | None = None,
+        *,
+        refuse: Refusal = "suspect",
+        mode: Mode = "enforce",
+        wait_seconds: float = 5,
+        require_session: bool = False,
+        on_decision: Callable[[Notice], object] | None = None,
+    ) -> None:
+        self.log = MemoryLog() if log is None else log
+        if not isinstance(self.log, MemoryLog):
+            raise TypeError(f"log={log!r} is no log: pass MemoryLog()")
+        self.refuse = _one_of("refuse", refuse, LEAST)
+        self.mode = _one_of("mode", mode, get_args(Mode))
+        self.wait_seconds = _wait(wait_seconds)
+        self.require_session = require_session
+        self.on_decision = on_decision
+        self.logger = _logger
+        self.probing = False
+
+    @property
+    def watched(self) -> bool:
+        """Whether anyone is told of calls that are simply let through."""
+        return self.on_decision is not None or self.logger.isEnabledFor(logging.DEBUG)
+
+    # -- decorators
+
+    def tool(
+        self,
+        *,
+        reads: NameSpec | None = None,
+        writes: NameSpec | None = None,
+        rests_on: NameSpec | None = None,
+        validity_window_seconds: float | None = None,
+        version: Callable[[Any], Any] | None = None,
+        probe: Callable[[str], Any] | None = None,
+        observed_at: Callable[[Any], datetime] | None = None,
+        no_effect_on: Errors = (),
+        unknown_on: Errors = (),
+        may_land_for_seconds: float | None = None,
+        refuse: Refusal | None = None,
+        mode: Mode | None = None,
+        wait_seconds: float | None = None,
+    ) -> Callable[[Callable[P, R]], Guarded[P, R]]:
+        """Guard a tool that reads and writes the resources named here.
+
+        Names are templates over the call's arguments (``"orders/{order_id}"``), functions of these, or lists; of reads
+        also functions of the ``result``. In a session ``rests_on`` names what the call rests on; ``[]`` says that it
+        rests on nothing (an append), and a write that leaves it out rests on what the session knows of its own
+        resources. What is read may be relied on for ``validity_window_seconds``.
+
+        ``version(result)`` is what was read (an etag, a content hash) and ``probe(name)`` looks at the current one
+        before a call that rests on it; ``observed_at(result)`` is the instant at which a cached value was true at its
+        source. An exception in ``no_effect_on`` says that nothing was changed, one in ``unknown_on`` that the outcome
+        is unknown, after which a write may still land for ``may_land_for_seconds``.
+
+        Raises ``TypeError`` or ``ValueError`` at decoration for all that can be seen there.
+        """
+
+        def decorate(function: Callable[P, R]) -> Guarded[P, R]:
+            if isinstance(function, classmethod | staticmethod):
+                return cast("Guarded[P, R]", type(function)(decorate(function.__func__)))
+            if inspect.isclass(function) or not callable(function):
+                raise TypeError(f"{function!r} is no function: decorate a function, a method or a callable object")
+            if hasattr(function, "__intervalguard__"):
+                raise TypeError(f"{_name(function)!r} is guarded already: name all that it touches in one guard.tool()")
+            signature = inspect.signature(function)
+            if "depends_on" in signature.parameters:
+                raise TypeError(
+                    f"{_name(function)!r} has a parameter of its own called 'depends_on', which the guard takes for"
+                    " itself: rename it"
+                )
+            stream = is_stream(function)
+            tool = self._tool(
+                _name(function),
+                None if reads is None else compile_names(reads, signature, allow_result=not stream, what="reads="),
+                None if writes is None else compile_names(writes, signature, allow_result=False, what="writes="),
+                None
+                if rests_on is None
+                else compile_names(rests_on, signature, allow_result=False, what="rests_on=", allow_empty=True),
+                validity_window_seconds,
+                refuse,
+                mode,
+                wait_seconds,
+                version,
+                probe,
+                observed_at,
+                no_effect_on,
+                unknown_on,
+                may_land_for_seconds,
+            )
+            if stream and (version or observed_at):
+                raise TypeError(f"{_name(function)!r} is a stream, which has no result: leave out version=, observed_at=")
+            return cast("Guarded[P, R]", guarded(function, tool))
+
+        for what, spec in (("reads=", reads), ("writes=", writes)):
+            if isinstance(spec, list | tuple) and not spec:
+                raise ValueError(f"{what}[] names nothing: name what the tool touches, or leave {what} out")
+        if reads is None and writes is None:
+            raise TypeError("the tool touches nothing: give reads=, writes= or both")
+        return decorate
+
+    def tracked(
+        self,
+        name: NameSpec,
+        validity_window_seconds: float | None = None,
+        writes: bool | None = None,
+        **options: Any,
+    ) -> Callable[[Callable[P, R]], Guarded[P, R]]:
+        """The short form of `tool`: names of one kind, and the window. Without ``writes=`` each call warns, and reads."""
+        if writes is not None and not isinstance(writes, bool):
+            raise TypeError(f"writes={writes!r} is neither True nor False")
+        decorate = self.tool(
+            reads=None if writes else name,
+            writes=name if writes else None,
+            validity_window_seconds=validity_window_seconds,
+            **options,
+        )
+        if writes is not None:
+            return decorate
+
+        def decorate_unstated(function: Callable[P, R]) -> Guarded[P, R]:
+            wrapper = decorate(function)
+            wrapper.__intervalguard__.unstated = True
+            return wrapper
+
+        return decorate_unstated
+
+    def _tool(
+        self,
+        name: str,
+        reads: Names | None,
+        writes: Names | None,
+        rests_on: Names | None,
+        window: float | None = None,
+        refuse: Refusal | None = None,
+        mode: Mode | None = None,
+        wait_seconds: float | None = None,
+        version: Any = None,
+        probe: Any = None,
+        observed_at: Any = None,
+        no_effect_on: Errors = (),
+        unknown_on: Errors = (),
+        may_land_for_seconds: float | None = None,
+    ) -> Tool:
+        for what, function in (("version=", version), ("probe=", probe), ("observed_at=", observed_at)):
+            if function is not None and not callable(function):
+                raise TypeError(f"{what}{function!r} is no function")
+        if probe is not None and version is None:
+            raise ValueError("probe= without version=: there is nothing to compare what it finds with")
+        if may_land_for_seconds is not None and writes is None:
+            raise ValueError("may_land_for_seconds= is for writes, and the tool writes nothing")
+        self.probing = self.probing or probe is not None
+        return Tool(
+            self,
+            name,
+            reads,
+            writes,
+            rests_on,
+            window_micros(check_window(window)),
+            LEAST[_one_of("refuse", self.refuse if refuse is None else refuse, LEAST)],
+            _one_of("mode", self.mode if mode is None else mode, get_args(Mode)),
+            self.wait_seconds if wait_seconds is None else _wait(wait_seconds),
+            version,
+            probe,
+            observed_at,
+            _errors("no_effect_on", no_effect_on),
+            _errors("unknown_on", unknown_on),
+            window_micros(_seconds("may_land_for_seconds", may_land_for_seconds)),
+        )
+
+    # -- sessions, blocks, outside writers
+
+    def session(self, key: str | None = None, *, agent: str | None = None, run: str | None = None) -> Session:
+        """One conversation; the same ``key`` continues it, and without one it is new."""
+        if key is not None and (not isinstance(key, str) or not key):
+            raise ValueError(f"key={key!r} is no session's key: it must be a text that is not empty, or None for a new one")
+        return Session(self, secrets.token_hex(8) if key is None else key, agent, run)
+
+    def read(self, name: str, *, validity_window_seconds: float | None = None, **options: Any) -> Block:
+        """A block of code that reads ``name``: ``with guard.read("orders/42") as block:``, with ``async`` too."""
+        return self._block("read", name, validity_window_seconds, **options)
+
+    def write(self, name: str, *, validity_window_seconds: float | None = None, **options: Any) -> Block:
+        """A block of code that writes ``name``, which is not entered where what it rests on is not true any more."""
+        return self._block("write", name, validity_window_seconds, **options)
+
+    def _block(
+        self,
+        kind: Literal["read", "write"],
+        name: str,
+        window: float | None,
+        depends_on: Any = None,
+        rests_on: Sequence[str] | str | None = None,
+        tool: str | None = None,
+        **options: Any,
+    ) -> Block:
+        unknown = set(options) - {"refuse", "mode", "wait_seconds", "no_effect_on", "unknown_on", "may_land_for_seconds"}
+        if unknown:
+            raise TypeError(f"guard.{kind}() got unknown options: {', '.join(sorted(unknown))}")
+        names = _constant((check_name(name),))
+        if isinstance(rests_on, str):
+            rests_on = [rests_on]
+        made = self._tool(
+            tool or f"guard.{kind}",
+            names if kind == "read" else None,
+            names if kind == "write" else None,
+            None if rests_on is None else _constant(tuple(check_name(each) for each in rests_on)),
+            window,
+            **options,
+        )
+        return Block(made, depends_on)
+
+    def record_write(
+        self, name: str, *, since: datetime | None = None, tool: str | None = None, agent: str | None = None
+    ) -> Event:
+        """Record a write that someone else made, as a webhook or a change feed tells of it.
+
+        It took effect at some instant from ``since``, an aware datetime, until now; without it, now.
+        """
+        if since is not None and (not isinstance(since, datetime) or since.utcoffset() is None):
+            raise ValueError(f"since={since!r} is no datetime with a time zone")
+        entry = self.log.write_outside(Origin(tool, agent=agent), check_name(name), since)
+        return self.log.event(entry)
+
+    def settle(self, event_id: str, outcome: Literal["ok", "failed", "error"]) -> Event:
+        """Say what became of an ``unknown`` call, once: ``"ok"`` it took effect, ``"failed"`` it did not, ``"error"`` it
+        may have, and will not any more.
+
+        Raises ``LookupError`` for an id that the log does not hold, ``ValueError`` for a call that is not unknown.
+        """
+        _one_of("outcome", outcome, ("ok", "failed", "error"))
+        return self.log.resolve(self.log.number_of(event_id), outcome)[0]
+
+    def keys(self, depends_on: DependencyLike | Sequence[DependencyLike]) -> list[Key]:
+        """What a caller says that a call rests on, as the log knows it."""
+        keys: list[Key] = []
+        if type(depends_on) is list and len(depends_on) == 1 and type(depends_on[0]) is str:
+            return [self.log.number_of(depends_on[0])]
+        for each in dependencies(depends_on):
+            number = self.log.number_of(each.id)
+            if each.name is None:
+                keys.append(number)
+            else:
+                entry = self.log.find(number)
+                keys.append((number, each.name if entry is None else narrowed(entry, each.name)))
+        return keys
+
+
+def _constant(names: tuple[str, ...]) -> Names:
+    return Names(lambda args, kwargs: names, lambda args, kwargs, result: (), needs_result=False)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return cast(str, name).rpartition("<locals>.")[2]
+
+
+def _one_of(what: str, value: Any, allowed: Any) -> Any:
+    if value not in allowed:
+        raise ValueError(f"{what}={value!r} is not one of {', '.join(map(repr, allowed))}")
+    return value
+
+
+def _seconds(what: str, value: float | None) -> float | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise TypeError(f"{what}={value!r} is no number of seconds")
+    if value is not None and not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{what}={value!r} is not finite and >= 0")
+    return value
+
+
+def _wait(seconds: float) -> float:
+    return cast(float, _seconds("wait_seconds", seconds))
+
+
+def _errors(what: str, given: Errors) -> tuple[type[BaseException], ...]:
+    errors = (given,) if isinstance(given, type) else tuple(given)
+    for each in errors:
+        if not (isinstance(each, type) and issubclass(each, BaseException)):
+            raise TypeError(f"{what}={given!r} holds {each!r}, which is no exception class")
+    return errors

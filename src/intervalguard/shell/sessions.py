@@ -1,0 +1,135 @@
+"""Sessions and turns: one conversation, and the calls of one message of its model.
+
+What a conversation has seen is read from the log, under its key; nothing of it is held here. A *seat* is where a thread
+or task stands: in which session, and in which turn.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+
+from ..kernel.explain import Finding
+from ..logs.memory import Origin
+
+if TYPE_CHECKING:
+    from .calls import Tool
+    from .guard import Guard
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Seat:
+    """Where a thread or task stands in a session. ``until`` is the position up to which a turn knows, if it is in one."""
+
+    __slots__ = ("_origins", "batch", "guard", "key", "outer", "session", "until")
+
+    def __init__(self, session: Session, outer: Seat | None, batch: str | None = None, until: Any = None) -> None:
+        self.session = session
+        self.guard = session.guard
+        self.key = session.key
+        self.outer = outer
+        self.batch = batch
+        self.until = until
+        self._origins: dict[int, Origin] = {}
+
+    def origin(self, tool: Tool) -> Origin:
+        """Whose a call of ``tool`` is, made once for a tool and a seat."""
+        origin = self._origins.get(id(tool))
+        if origin is None:
+            session = self.session
+            origin = Origin(tool.name, self.key, self.batch, session.run, session.agent, tool.probe)
+            self._origins[id(tool)] = origin
+        return origin
+
+
+seat: ContextVar[Seat | None] = ContextVar("intervalguard_seat", default=None)
+
+
+@attrs.frozen(eq=False)
+class Session:
+    """One conversation. Entered with ``with``, it is that of the calls made inside, in this thread or task.
+
+    The same ``key`` continues the same conversation. One session may be entered by many threads and tasks at once.
+    """
+
+    guard: Guard
+    key: str
+    agent: str | None = None
+    run: str | None = None
+
+    def __enter__(self) -> Session:
+        seat.set(Seat(self, seat.get()))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sitting = seat.get()
+        seat.set(None if sitting is None else sitting.outer)
+
+    async def __aenter__(self) -> Session:
+        return self.__enter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.__exit__()
+
+    @contextmanager
+    def turn(self, batch: str | None = None) -> Iterator[str]:
+        """The calls of one model message: each is judged on what the session knew when the turn began.
+
+        They are recorded with one ``batch``, which is what is given or a new one, and is the value of the ``with``.
+        """
+        name = batch or secrets.token_hex(6)
+        outer = seat.get()
+        seat.set(Seat(self, outer, name, self.guard.log.position()))
+        try:
+            yield name
+        finally:
+            seat.set(outer)
+
+    def stale(self) -> list[Finding]:
+        """What of all that the session knows needs reading again, as of now. O(what it knows)."""
+        log = self.guard.log
+        return log.findings(log.stale(self.key, None), "")
+
+    def bind(self, function: _F) -> _F:
+        """``function``, run in this session, turn and enclosing call wherever it runs: in a thread, in an executor."""
+        from .calls import current
+
+        sitting = seat.get()
+        if sitting is None or sitting.session is not self:
+            sitting = Seat(self, None)
+        running = current.get()
+
+        @contextmanager
+        def placed() -> Iterator[None]:
+            was, inside = seat.get(), current.get()
+            seat.set(sitting)
+            current.set(running)
+            try:
+                yield
+            finally:
+                seat.set(was)
+                current.set(inside)
+
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def bound_async(*args: Any, **kwargs: Any) -> Any:
+                with placed():
+                    return await function(*args, **kwargs)
+
+            return bound_async  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def bound(*args: Any, **kwargs: Any) -> Any:
+            with placed():
+                return function(*args, **kwargs)
+
+        return bound  # type: ignore[return-value]

@@ -1,0 +1,18 @@
+"""What all tests share: how long Hypothesis looks for a counterexample.
+
+``default`` is for every change, ``CI=1`` the same without chance, and ``HYPOTHESIS_PROFILE=thorough`` (or
+``--hypothesis-profile=thorough``) for a night.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+
+settings.register_profile("default", **COMMON, max_examples=200)
+settings.register_profile("ci", **COMMON, max_examples=200, derandomize=True, print_blob=True)
+settings.register_profile("thorough", **COMMON, max_examples=5_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
