@@ -1,4 +1,4 @@
-"""Hypothesis strategies for logs, built to shrink to a story that a person can read: few calls, short names, whole seconds.
+"""Hypothesis strategies for logs, built to shrink to a story that one can read: few calls, short names, whole seconds.
 
 A log is drawn as a run of calls in the order of their starts, each with what it touches, what it rests on, and how it
 ended; then its order is laid over it: by the lines, by ``seq``, or by numbers at both ends, with a clock that may step.
@@ -49,7 +49,13 @@ def line(event: Event) -> str:
     def seconds(time: datetime | None) -> str:
         return "..." if time is None else f"{(time - BASE).total_seconds():g}"
 
-    words = [event.id, event.kind, event.name, f"[{seconds(event.start_time)}, {seconds(event.end_time)}]", event.outcome]
+    words = [
+        event.id,
+        event.kind,
+        event.name,
+        f"[{seconds(event.start_time)}, {seconds(event.end_time)}]",
+        event.outcome,
+    ]
     words += [f"in {event.call}"] if event.call != event.id else []
     words += [f"under {event.parent}"] if event.parent else []
     if event.depends_on:
@@ -57,7 +63,8 @@ def line(event: Event) -> str:
     words += [f"window {event.validity_window_seconds:g}"] if event.validity_window_seconds is not None else []
     words += [f"saw {seconds(event.observed_at)}"] if event.observed_at else []
     words += [f"until {seconds(event.may_land_until)}"] if event.may_land_until else []
-    words += [f"#{event.seq}" + (f"-{event.end_seq}" if event.end_seq is not None else "")] if event.seq is not None else []
+    words += [f"#{event.seq}"] if event.seq is not None else []
+    words += [f"to #{event.end_seq}"] if event.end_seq is not None else []
     return " ".join(words)
 
 
@@ -144,7 +151,7 @@ def _rests_on(draw: st.DrawFn, earlier: Sequence[dict[str, Any]], now: int) -> t
 
 @st.composite
 def logs(draw: st.DrawFn, calls: int = 9, orders: Sequence[str] = ORDERS, steps: bool = True) -> Log:
-    """Whole logs of two to ``calls`` calls: ties, open ends, every outcome, nesting, derived reads, several events a call.
+    """Logs of two to ``calls`` calls: ties, open ends, every outcome, nesting, derived reads, several events a call.
 
     ``steps``: whether the clock of a numbered log may step back or forth against the numbers.
     """

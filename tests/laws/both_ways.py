@@ -63,5 +63,6 @@ def cases(path: Path) -> list[dict[str, Any]]:
 
 
 def _event(line: dict[str, Any]) -> Event:
+    fields = line.items()
     times = ("start_time", "end_time", "observed_at", "may_land_until")
-    return Event(**{field: moment(value) if field in times and value is not None else value for field, value in line.items()})
+    return Event(**{field: moment(value) if field in times and value is not None else value for field, value in fields})

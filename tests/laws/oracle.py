@@ -1,4 +1,4 @@
-"""Section 2 of the design, restated from its text alone: literal, quadratic, sharing nothing with the kernel but `Event`.
+"""Section 2 of the design, restated from its text: literal, quadratic, sharing nothing with the kernel but `Event`.
 
 Every call, every dependency, every edge of its closure and every write of the log is looked at, each time anew. Two
 readings of one edge are given: `by_formula`, the design's inequalities with the reason and the witness, and
@@ -49,7 +49,7 @@ class Reason(NamedTuple):
 
 
 class Story:
-    """A sequence of events, with the places of their ends in its order, and perhaps one by hand that is held against it."""
+    """A sequence of events, with the places of their ends in its order, and one by hand that is held against it."""
 
     def __init__(self, events: Sequence[Event], by_hand: Event | None = None) -> None:
         self.logged = list(events)

@@ -1,4 +1,4 @@
-"""Stories with the right findings, each asked both ways and of the oracle: the shared ones, and `cases.json` beside this file.
+"""Stories with the right findings, asked both ways and of the oracle: the shared ones, and `cases.json` beside this.
 
 The latter are whole kinds that the shared ones leave out. They also name the witness (``by``) and the source (``via``).
 """

@@ -14,8 +14,9 @@ import os
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import IO, Any, cast
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import accumulate
+from typing import Any, cast
 
 import attrs
 
@@ -123,9 +124,7 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def load(
-    path: Path, progress: Progress | None = None, keep: Callable[[Record], object] | None = None
-) -> Loaded:
+def load(path: Path, progress: Progress | None = None, keep: Callable[[Record], object] | None = None) -> Loaded:
     """The events of a file, checked, as entries in the file's order, in the order of the lines. O(n log n).
 
     ``keep`` is handed each line's object. Raises `EventFileError` for what cannot be read or is malformed.
@@ -156,18 +155,18 @@ def load(
 def read_events(path: Path) -> EventFile:
     """The events of a file, and what else its lines say. O(n log n).
 
-    Times finer than a microsecond are rounded outward, as for an audit. Raises `EventFileError` for what cannot be read,
-    is malformed, or is no time that a `datetime` can hold.
+    Times finer than a microsecond are rounded outward, as for an audit. Raises `EventFileError` for what cannot be
+    read, is malformed, or is no time that a `datetime` can hold.
     """
     records: list[Record] = []
     loaded = load(path, keep=records.append)
     events: list[Event] = []
-    for place, (entry, record) in enumerate(zip(loaded.entries, records, strict=True)):
+    for entry, record in zip(loaded.entries, records, strict=True):
         try:
             events.append(_event(entry, record))
         except OverflowError:
             start = record["start_time"]
-            words = f"start_time={given(start)} is further from 1970 than a datetime can be: an audit reads it, Python cannot"
+            words = f"start_time={given(start)} or a time after it is outside the years 1 to 9999, counted from 1970"
             raise EventFileError(words, loaded.file, None, "start_time", start) from None
     unknown = tuple({key: value for key, value in record.items() if key not in FIELDS} for record in records)
     return EventFile(tuple(events), unknown, loaded.axis or "iso")
@@ -219,11 +218,10 @@ def write_events(
             out.write(line.encode("ascii") + b"\n")
 
 
-def _created(file: str) -> Any:
+def _created(file: str) -> AbstractContextManager[Any]:
     if file == "-":
         return nullcontext(sys.stdout.buffer)
-    out: IO[bytes] = open(file, "wb")
-    return gzip.GzipFile(filename="", fileobj=out, mode="wb") if file.endswith(".gz") else out
+    return gzip.GzipFile(file, "wb", mtime=0) if file.endswith(".gz") else open(file, "wb")
 
 
 def _record(event: Event, axis: Axis) -> Record:
@@ -277,9 +275,11 @@ class _Reader:
         self._seqs: list[int | None] = []
         self._end_seqs: dict[int, int] = {}
         self._settled = 0
-        self._forward: list[Entry] = []
-        self._narrowed: list[Entry] = []
-        self._nested: list[Entry] = []
+        self._extras: list[Extra] = []
+        # The places of the entries that have to be looked at again when all are there.
+        self._forward: list[int] = []
+        self._narrowed: list[int] = []
+        self._nested: list[int] = []
 
     def add(self, record: Record) -> None:
         """The next line's event. Raises `Fault`. O(length), amortized."""
@@ -318,7 +318,14 @@ class _Reader:
             seen = None if seen is None else self._time(record, "observed_at", up=False)
             until = None if until is None else self._time(record, "may_land_until", up=True)
             extra = Extra(None, seen, version, None, until)
-        if outcome != "ok" or end is None or end < start or end_seq is not None or seen is not None or until is not None:
+        if (
+            outcome != "ok"
+            or end is None
+            or end < start
+            or end_seq is not None
+            or seen is not None
+            or until is not None
+        ):
             outcome = self._outcome(record, outcome, start, end, seen, until)
 
         window = get("validity_window_seconds")
@@ -337,7 +344,7 @@ class _Reader:
             self._texts(record, "parent", "batch", "run")
 
         depends_on = get("depends_on")
-        keys, forward = self._keys(depends_on) if depends_on or type(depends_on) is not list else ((), False)
+        keys = self._keys(depends_on) if depends_on or type(depends_on) is not list else ()
         entry = Entry(
             id,
             name,
@@ -354,10 +361,10 @@ class _Reader:
             origin,
             extra,
         )
-        if forward:
-            self._forward.append(entry)
+        if extra is not None:
+            self._extras.append(extra)
         if parent is not None:
-            self._nested.append(entry)
+            self._nested.append(len(self.entries))
         if end is not None:
             self._settled += 1
         if end_seq is not None:
@@ -371,14 +378,14 @@ class _Reader:
     def _no_id(self, record: Record) -> Fault:
         id = record.get("id")
         if type(id) is str and id in self._ids:
-            first = self._line(self._ids[id])
+            first = self._line(self.entries.index(self._ids[id]))
             return fault("id", id, f"is also the id of line {first}: an id names one event of a file")
         if "id" not in record:
             return Fault("id", None, "id is missing: every event of a file has one")
         return fault("id", id, "is no id: it must be a text that is not empty")
 
     def _name(self, record: Record) -> str:
-        name = record.get("name")
+        name: Any = record.get("name")
         if "name" not in record:
             raise Fault("name", None, "name is missing: every event names the resource that it touched")
         return self._names.setdefault(_checked("name", name), name)
@@ -443,17 +450,15 @@ class _Reader:
             if value is not None and type(value) is not str:
                 raise fault(field, value, "is no text")
 
-    def _keys(self, given_keys: Any) -> tuple[tuple[Key, ...], bool]:
-        """What a call rests on, and whether it was not in a line before."""
-        if given_keys is None:
-            return (), False
-        if type(given_keys) is not list:
-            raise fault("depends_on", given_keys, "is no list: write a list of ids, as in ['e7']")
+    def _keys(self, listed: Any) -> tuple[Key, ...]:
+        """What a call rests on. Ids that no line before has are looked at again, and so are narrower names."""
+        if listed is None:
+            return ()
+        if type(listed) is not list:
+            raise fault("depends_on", listed, "is no list: write a list of ids, as in ['e7']")
         keys: list[Key] = []
-        forward = False
-        for each in given_keys:
-            narrower = None
-            id = each
+        for each in listed:
+            id, narrower = each, None
             if type(each) is dict:
                 id, narrower = each.get("id"), each.get("name")
                 if not each.keys() <= {"id", "name"}:
@@ -461,9 +466,173 @@ class _Reader:
             if type(id) is not str:
                 raise fault("depends_on", each, "is no dependency: write an id, or an object with an id and a name")
             held = self._ids.get(id)
-            if held is None:
-                forward = True
-            else:
+            if held is not None:
                 id = held.id
-            keys.append(id if narrower is None else (id, _checked("depends_on", narrower)))
-        return tuple(keys), forward
+            else:
+                self._forward.append(len(self.entries))
+            if narrower is None:
+                keys.append(id)
+            else:
+                keys.append((id, _checked("depends_on", narrower)))
+                self._narrowed.append(len(self.entries))
+        return tuple(keys)
+
+    # -- the whole
+
+    def finish(self) -> None:
+        """Check what only the whole can tell, and give every entry its positions. Raises `Fault`. O(n log n)."""
+        self._check_numbers()
+        self._check_narrowed()
+        self._check_cycles()
+        if self._end_seqs:
+            self._place_by_number()
+        else:
+            self._place_by_time()
+
+    def _line(self, place: int) -> int:
+        line = place + 1
+        for blank in self.blank:
+            if blank > line:
+                break
+            line += 1
+        return line
+
+    def _check_numbers(self) -> None:
+        without = [seq is None for seq in self._seqs]
+        if any(without) and not all(without):
+            place = without.index(not without[0])
+            first = f"line {self._line(0)} has {'none' if without[0] else 'one'}"
+            what = "seq is missing" if without[place] else f"seq={given(self._seqs[place])}"
+            words = f"{what}, but {first}: number all events of a file, or none"
+            raise Fault("seq", self._seqs[place], words, self._line(place))
+        if self._end_seqs and len(self._end_seqs) < self._settled:
+            place = next(
+                place
+                for place, entry in enumerate(self.entries)
+                if entry.took is not None and place not in self._end_seqs
+            )
+            numbered = self._line(next(iter(self._end_seqs)))
+            words = (
+                f"end_seq is missing, but line {numbered} has one: number the ends of all settled events, or of none"
+            )
+            raise Fault("end_seq", None, words, self._line(place))
+
+    def _check_narrowed(self) -> None:
+        for place in self._narrowed:
+            for key in self.entries[place].depends_on:
+                held = self._ids.get(key[0]) if type(key) is tuple else None
+                if held is not None and not covers(held.name, key[1]):
+                    words = (
+                        f"depends_on has name={quoted(key[1])} for id={quoted(key[0])}, whose name={quoted(held.name)}"
+                        " does not cover it: name the event itself or a part below it"
+                    )
+                    raise Fault("depends_on", {"id": key[0], "name": key[1]}, words, self._line(place))
+
+    def _check_cycles(self) -> None:
+        """A cycle has an edge that does not lead to a line before, so it is enough to start from these."""
+        entries, ids = self.entries, self._ids
+
+        def sources(id: str) -> Iterator[str]:
+            for key in ids[id].depends_on:
+                source = key[0] if type(key) is tuple else key
+                if source in ids:
+                    yield source
+
+        cycle = _cycle((entries[place].id for place in self._forward), sources)
+        if cycle:
+            words = f"depends_on is a cycle: {_told(cycle, 'rests on')}; an event rests on earlier ones"
+            raise Fault("depends_on", cycle, words, self._line(entries.index(ids[cycle[0]])))
+
+        parents: dict[str, dict[str, None]] = {}
+        for place in self._nested:
+            parents.setdefault(entries[place].call, {})[entries[place].parent] = None
+        cycle = _cycle(parents, lambda call: iter(parents.get(call, ())))
+        if cycle:
+            words = f"parent is a cycle: {_told(cycle, 'was made in')}; a call is made in one that began before it"
+            place = next(place for place in self._nested if entries[place].call == cycle[0])
+            raise Fault("parent", entries[place].parent, words, self._line(place))
+
+    def _place_by_time(self) -> None:
+        """Positions of (time, number), as one integer each: the number of an endpoint is below that of a bare time."""
+        numbers: Sequence[Any] = self._seqs
+        if not numbers or numbers[0] is None:
+            numbers = range(len(self.entries))
+        elif min(numbers) < 0 or max(numbers) >= _BARE:
+            ranks = {number: rank for rank, number in enumerate(sorted(set(numbers)))}
+            numbers = [ranks[number] for number in numbers]
+        for entry, number in zip(self.entries, numbers, strict=True):
+            entry.start = start = (entry.start_time << _PLACE) + number
+            if entry.took is not None:
+                entry.end = start + (entry.took << _PLACE)
+        for extra in self._extras:
+            if extra.seen_time is not None:
+                extra.seen = (extra.seen_time << _PLACE) + _BARE
+            if extra.until_time is not None:
+                extra.until = (extra.until_time << _PLACE) + _BARE
+
+    def _place_by_number(self) -> None:
+        """Positions by number. A bare time stands after the highest number up to that time, and after earlier times."""
+        ends: list[tuple[int, int]] = []
+        for place, (entry, seq) in enumerate(zip(self.entries, cast("list[int]", self._seqs), strict=True)):
+            entry.start = seq << _PLACE
+            ends.append((entry.start_time, seq))
+            end_seq = self._end_seqs.get(place)
+            if end_seq is not None:
+                entry.end = end_seq << _PLACE
+                ends.append((entry.start_time + entry.took, end_seq))
+        if not self._extras:
+            return
+        ends.sort()
+        times = [time for time, _ in ends]
+        highest = list(accumulate((number for _, number in ends), max))
+        lowest = min(number for _, number in ends) - 1
+        bare = sorted(
+            {time for extra in self._extras for time in (extra.seen_time, extra.until_time) if time is not None}
+        )
+        placed: dict[int | None, int | None] = {None: None}
+        for rank, time in enumerate(bare, start=1):
+            index = bisect_right(times, time)
+            placed[time] = ((highest[index - 1] if index else lowest) << _PLACE) + rank
+        for extra in self._extras:
+            extra.seen, extra.until = placed[extra.seen_time], placed[extra.until_time]
+
+
+def _checked(field: str, name: Any) -> str:
+    if type(name) is not str:
+        raise fault(field, name, "is no name: it must be a text")
+    try:
+        return check_name(name)
+    except ValueError as error:
+        raise Fault(field, name, str(error).replace(repr(name), given(name))) from None
+
+
+def _cycle(roots: Iterable[str], following: Callable[[str], Iterator[str]]) -> list[str]:
+    """The nodes of some cycle that can be reached from ``roots``, in its order; empty if there is none. Linear."""
+    done: dict[str, bool] = {}
+    for root in roots:
+        if root in done:
+            continue
+        path, walks = [root], [following(root)]
+        done[root] = False
+        while path:
+            for node in walks[-1]:
+                state = done.get(node)
+                if state is None:
+                    done[node] = False
+                    path.append(node)
+                    walks.append(following(node))
+                    break
+                if state is False:
+                    return path[path.index(node) :]
+            else:
+                done[path.pop()] = True
+                walks.pop()
+    return []
+
+
+def _told(cycle: list[str], how: str) -> str:
+    """A cycle in words, a long one shortened."""
+    nodes = [*cycle, cycle[0]]
+    if len(nodes) > 6:
+        nodes = [*nodes[:3], "...", *nodes[-2:]]
+    return f" {how} ".join(each if each == "..." else quoted(each) for each in nodes)

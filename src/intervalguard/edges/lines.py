@@ -15,7 +15,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, TypeAlias, cast
 
 from intervalguard.kernel.explain import quoted, visible
 
@@ -87,9 +87,11 @@ def pieces(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, 
         with ExitStack() as stack:
             stream, place, size = _open(file, stack)
             rest = b""
+            done = 0
             for piece in iter(lambda: stream.read(_PIECE), b""):
+                done += len(piece)
                 if progress is not None:
-                    progress(place(), size)
+                    progress(done if place is None else place(), size)
                 lines = piece.split(b"\n")
                 lines[0] = rest + lines[0]
                 rest = lines.pop()
@@ -115,23 +117,17 @@ def pieces(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, 
         raise EventFileError(f"cannot be read: {error.strerror or error}", file) from None
 
 
-def _open(file: str, stack: ExitStack) -> tuple[IO[bytes], Callable[[], int], int | None]:
-    """A stream of bytes, how far it was read, and how long it is."""
+def _open(file: str, stack: ExitStack) -> tuple[IO[bytes], Callable[[], int] | None, int | None]:
+    """A stream of bytes, how far its file was read and how long that is, where it is known."""
     if file == "-":
-        stream: IO[bytes] = sys.stdin.buffer
-        done = 0
-
-        def read(size: int = -1) -> bytes:
-            return stream.read(size)
-
-        return stream, lambda: done, None
+        return sys.stdin.buffer, None, None
     try:
-        raw = stack.enter_context(open(file, "rb"))
+        raw = stack.enter_context(open(file, "rb"))  # noqa: SIM115
     except ValueError as error:
         raise EventFileError(f"cannot be read: {error}", file) from None
     size = os.fstat(raw.fileno()).st_size or None
     if file.endswith(".gz"):
-        return stack.enter_context(gzip.GzipFile(fileobj=raw)), raw.tell, size  # type: ignore[return-value]
+        return cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=raw))), raw.tell, size
     return raw, raw.tell, size
 
 
@@ -168,7 +164,8 @@ def decode(line: bytes) -> Record:
     except json.JSONDecodeError as error:
         if line[:3] == b"\xef\xbb\xbf":
             raise Fault(None, None, "a byte order mark at the start: save the file as UTF-8 without one") from None
-        raise Fault(None, None, f"no JSON, at character {error.colno}: {error.msg}; is the line cut short?") from None
+        hint = "is the line cut short?" if _is_cut(error) else "write one JSON object a line"
+        raise Fault(None, None, f"no JSON, at character {error.colno}: {error.msg}; {hint}") from None
     except RecursionError:
         raise Fault(None, None, "nested too deeply for an event") from None
     except ValueError as error:
@@ -176,6 +173,10 @@ def decode(line: bytes) -> Record:
     if type(record) is not dict:
         raise Fault(None, record, f"{given(record)} is no event: write one JSON object a line")
     return record
+
+
+def _is_cut(error: json.JSONDecodeError) -> bool:
+    return error.msg.startswith("Unterminated") or not error.doc[error.pos :].strip()
 
 
 def decode_text(line: bytes) -> Record:
@@ -221,7 +222,7 @@ def _keys(value: Any) -> int:
     """How many keys a decoded value has, in objects up to a few levels deep."""
     count, level = 0, [value]
     for _ in range(4):
-        below = []
+        below: list[Any] = []
         for each in level:
             if type(each) is dict:
                 count += len(each)

@@ -46,9 +46,17 @@ class Refuse(NamedTuple):
 
 Decision: TypeAlias = Admit | Wait | Refuse
 
+ADMITTED = Admit(())
+
+Touch: TypeAlias = tuple[str, str, int | None]
+"""What a call touches: the name, the kind, and the validity window in microseconds."""
+
 
 class LogView(View, Protocol):
     """What admission asks beyond a rule: which pending calls write something and rest on something."""
+
+    def in_flight(self) -> bool:
+        """Whether any write is pending, or was lost and may still land, or any call pins something."""
 
     def pinning(self) -> Iterable[Entry]:
         """The pending calls that write and rest on something, by their first events."""
@@ -60,22 +68,21 @@ class LogView(View, Protocol):
 def admit(
     view: LogView,
     claim: Claim,
-    writes: Sequence[str],
-    reads: Sequence[str],
+    touches: Sequence[Touch],
     least: Grade | None,
     at: Position,
     time: int,
     waited: bool = False,
 ) -> Decision:
-    """Whether a call that writes and reads these names may begin at ``at``.
+    """Whether a call that touches these names may begin at ``at``.
 
     ``least`` is the least grade that is refused, ``None`` when nothing is and nothing waits. A call that has ``waited``
     long enough goes ahead where only a read is in question. Costs what `judge` costs, and for a write a look at each
     pending call that pins something.
     """
     findings = judge(view, claim, at, time) if claim.depends_on else ()
-    if least is None:
-        return Admit(findings)
+    if least is None or not (findings or view.in_flight()):
+        return Admit(findings) if findings else ADMITTED
     for raw in findings:
         if raw.grade >= least:
             refused = [each for each in findings if each.grade >= least]
@@ -84,7 +91,9 @@ def admit(
                 assert by is not None
                 return Wait(by, by.name, findings, _patient(view, claim, by))
             return Refuse(findings)
-    blocked = _blocked(view, claim, writes, () if waited else reads, at)
+    writes = [name for name, kind, _ in touches if kind == "write"]
+    reads = () if waited else [name for name, kind, _ in touches if kind == "read"]
+    blocked = _blocked(view, claim, writes, reads, at)
     if blocked is not None:
         blocker, name = blocked
         return Wait(blocker, name, findings, _patient(view, claim, blocker))
@@ -94,9 +103,9 @@ def admit(
 def may_return(view: View, claim: Claim, least: Grade | None, at: Position, time: int) -> Admit | Refuse:
     """Whether what a derived read returned may be handed over: what it rests on, judged again as of its end."""
     findings = judge(view, claim, at, time)
-    if least is not None and any(raw.grade >= least for raw in findings):
-        return Refuse(findings)
-    return Admit(findings)
+    if not findings:
+        return ADMITTED
+    return Refuse(findings) if least is not None and any(raw.grade >= least for raw in findings) else Admit(findings)
 
 
 def pinned(view: View, keys: Iterable[Key]) -> Sequence[str]:

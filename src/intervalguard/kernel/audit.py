@@ -1,4 +1,4 @@
-"""A whole log held against the rule in one pass: the log is played again into an `Index`, each call judged at its start.
+"""A whole log held against the rule in one pass: played again into an `Index`, each call judged at its start.
 
 What is found is what `judge` finds call by call against a `SequenceView` (law L6).
 """
@@ -10,11 +10,14 @@ from datetime import datetime
 from operator import attrgetter
 
 from .events import INEFFECTIVE, Event, micros
-from .index import Index
+from .index import Index, Node
 from .staleness import Claim, Raw, judge
 from .views import Entry, Id, Key, Order, Position, entry, standing
 
 _start = attrgetter("start")
+
+_NAMES = 1 << 16
+"""For so many names it is remembered which writes conflict with them."""
 
 
 class Replay(Index):
@@ -26,17 +29,23 @@ class Replay(Index):
     def __init__(self, entries: Sequence[Entry]) -> None:
         super().__init__()
         self._entries: dict[Id, Entry] = {}
+        self._alone: dict[Id, Entry] = {}
         self._calls: dict[Id, list[Entry]] = {}
-        held = self._entries
+        held, alone, calls = self._entries, self._alone, self._calls
         for each in entries:
             if held.setdefault(each.id, each) is not each:
                 raise ValueError(f"two events have id={each.id!r}: an id names one event of a log")
-            if each.call != each.id:
-                self._calls.setdefault(each.call, []).append(each)
-        for call, events in self._calls.items():
-            first = held.get(call)
-            if first is not None and first.call == call:
-                events.append(first)
+            call = each.call
+            if call != each.id:
+                first = alone.setdefault(call, each)
+                if first is not each:
+                    calls.setdefault(call, [first]).append(each)
+        for call, one in alone.items():
+            named = held.get(call)
+            if named is not None and named.call == call:
+                calls.setdefault(call, [one]).append(named)
+        for call, events in calls.items():
+            del alone[call]
             events.sort(key=_start)
         self._starts = sorted(
             (each for each in entries if each.kind == "write" and each.outcome not in INEFFECTIVE), key=_start
@@ -44,6 +53,9 @@ class Replay(Index):
         self._ends = sorted(self._endings(), key=lambda ending: ending[0])
         self._begun = self._ended = 0
         self._own: list[Entry] = []
+        for write in self._starts:
+            self._node_at(write.name)
+        self._written: dict[str, tuple[Node, ...]] = {}
 
     def _endings(self) -> Iterator[tuple[Position, Entry]]:
         for write in self._starts:
@@ -67,15 +79,27 @@ class Replay(Index):
         events = self._calls.get(call)
         if events is not None:
             return events
-        single = self._entries.get(call)
-        return () if single is None or single.call != call else (single,)
+        single = self._single(call)
+        return () if single is None else (single,)
 
     def rests_on(self, call: Id) -> Sequence[Key]:
         events = self._calls.get(call)
         if events is not None:
             return list(dict.fromkeys(key for each in events for key in each.depends_on))
-        single = self._entries.get(call)
-        return () if single is None or single.call != call else single.depends_on
+        single = self._single(call)
+        return () if single is None else single.depends_on
+
+    def is_derived(self, read: Entry) -> bool:
+        return bool(read.depends_on) or bool(self._calls and self.rests_on(read.call))
+
+    def _single(self, call: Id) -> Entry | None:
+        """The event of a call that has one."""
+        single = self._alone.get(call)
+        if single is None:
+            single = self._entries.get(call)
+            if single is not None and single.call != call:
+                return None
+        return single
 
     def advance(self, at: Position, call: Id = None) -> None:
         """Play the log up to ``at``. Writes of ``call`` that are in flight there are left out until the next time."""
@@ -103,11 +127,37 @@ class Replay(Index):
                 self.finish(write)
         self._begun, self._ended = begun, ended
 
+    def undisturbed(self, name: str, since: Position, at: Position) -> bool:
+        for node in self._conflicting(name):
+            if node.open or node.lost or (node.latest is not None and node.latest >= since):
+                return False
+        return True
+
+    def _conflicting(self, name: str) -> tuple[Node, ...]:
+        """The nodes of all the writes that the log will have, so they are looked up once for a name."""
+        nodes = self._written.get(name)
+        if nodes is None:
+            if len(self._written) >= _NAMES:
+                self._written.clear()
+            nodes = self._written[name] = tuple(super()._conflicting(name))
+        return nodes
+
+    def _touch(self, name: str) -> None:
+        if self._watched:
+            for node in super()._conflicting(name):
+                self._wake(node)
+
     def judged(self) -> list[Entry]:
-        """The calls that rest on something and were not refused, by their first events, in the order of their starts."""
-        calls = [events[0] for call, events in self._calls.items() if self.rests_on(call)]
+        """The calls that rest on something and were not refused: their first events, in the order of their starts."""
+        calls = [events[0] for events in self._calls.values() if any(each.depends_on for each in events)]
         calls += [each for each in self._entries.values() if each.depends_on and each.call not in self._calls]
         return sorted((first for first in calls if first.outcome != "refused"), key=_start)
+
+    def findings(self, first: Entry) -> list[Raw]:
+        """What is wrong with the call of this first event as of its start. Ask in the order of `judged`."""
+        self.advance(first.start, first.call)
+        claim = Claim(first.call, first.parent, self.rests_on(first.call))
+        return judge(self, claim, first.start, first.start_time)
 
 
 def findings(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Raw]]:
@@ -118,9 +168,7 @@ def findings(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Raw]]:
     """
     replay = Replay(entries)
     for first in replay.judged():
-        replay.advance(first.start, first.call)
-        claim = Claim(first.call, first.parent, replay.rests_on(first.call))
-        for raw in judge(replay, claim, first.start, first.start_time):
+        for raw in replay.findings(first):
             yield first, raw
 
 

@@ -61,8 +61,8 @@ class Finding:
     ``event`` is the id of the call's first event and ``dependency`` the id that it rests on; ``read`` is that event,
     where the log holds it. ``by`` is the write that is the witness, ``via`` the source that went wrong where the
     dependency was derived from it. ``at`` is since when: the end of a witness that had ended, the start of one that had
-    not, the moment when a window had run out; otherwise the time as of which the call was judged. ``unread`` says that ``dependency`` is no
-    id but the name of a resource that nothing in the call's session has read.
+    not, the moment when a window had run out; otherwise the time as of which the call was judged. ``unread`` says that
+    ``dependency`` is no id but the name of a resource that nothing in the call's session has read.
     """
 
     event: str

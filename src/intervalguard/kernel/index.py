@@ -87,15 +87,16 @@ class Ended(list[Entry]):
 class Node:
     """The writes to one name, or below one name."""
 
-    __slots__ = ("above", "dropped", "errors", "latest", "limit", "lost", "name", "names", "ok", "open", "watchers")
+    __slots__ = ("above", "all", "dropped", "errors", "latest", "limit", "lost", "name", "names", "ok", "open", "watchers")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.names = 0
         self.above: tuple[Node, ...] = ()
+        self.all: tuple[Node, ...] = (self,)
         self.ok: Ended | None = None
         self.errors: Ended | None = None
-        self.open: OrderedDict[Id, Entry] | None = None
+        self.open: list[Entry] | None = None
         self.lost: list[Entry] | None = None
         self.latest: Position = None
         self.dropped: Position = None
@@ -128,6 +129,7 @@ class Index(ABC):
         self._unsettled: OrderedDict[Id, Entry] = OrderedDict()
         self._watched = False
         self._floor: Position = None
+        self._dropped: Position = None
         self._names = names
         self._empty: OrderedDict[str, None] = OrderedDict()
 
@@ -143,6 +145,9 @@ class Index(ABC):
     @abstractmethod
     def rests_on(self, call: Id) -> Sequence[Key]: ...
 
+    def is_derived(self, read: Entry) -> bool:
+        return bool(self.rests_on(read.call))
+
     # -- what happens in the log
 
     def begin(self, write: Entry) -> None:
@@ -150,17 +155,22 @@ class Index(ABC):
         self._unsettled[write.id] = write
         for node in self._nodes_of(write.name):
             if node.open is None:
-                node.open = OrderedDict()
-            node.open[write.id] = write
-        self._touch(write.name)
+                node.open = [write]
+            else:
+                node.open.append(write)
+        if self._watched:
+            self._touch(write.name)
 
     def finish(self, write: Entry) -> None:
         """A write, begun or not, counts from now on by its ``end`` and ``outcome``. O(depth + log n), amortized."""
         nodes = self._nodes_of(write.name)
-        if self._unsettled.pop(write.id, None) is not None:
+        if self._unsettled and self._unsettled.pop(write.id, None) is not None:
             for node in nodes:
-                self._release(node, write)
-        if write.outcome in ("ok", "error"):
+                if node.open is not None and len(node.open) == 1 and node.open[0] is write:
+                    node.open = None
+                else:
+                    self._release(node, write)
+        if write.outcome == "ok" or write.outcome == "error":
             self._end(nodes, write)
         elif write.outcome == "unknown":
             self._unsettled[write.id] = write
@@ -168,12 +178,13 @@ class Index(ABC):
                 if node.lost is None:
                     node.lost = []
                 insort(node.lost, write, key=_start)
-        self._touch(write.name)
+        if self._watched:
+            self._touch(write.name)
 
     def _end(self, nodes: Iterable[Node], write: Entry) -> None:
-        end = write.end
+        end, ok = write.end, write.outcome == "ok"
         for node in nodes:
-            if write.outcome == "ok":
+            if ok:
                 held = node.ok
                 if held is None:
                     held = node.ok = Ended()
@@ -204,6 +215,8 @@ class Index(ABC):
         self._touch(event.name)
         if event.kind != "write" or event.outcome not in ("ok", "error"):
             return
+        if self._dropped is None or self._dropped < event.end:
+            self._dropped = event.end
         for node in self._nodes_of(event.name):
             if node.dropped is None or node.dropped < event.end:
                 node.dropped = event.end
@@ -244,7 +257,7 @@ class Index(ABC):
 
     def first_open(self, name: str, at: Position, spared: Spared) -> Entry | None:
         return _first(
-            next((write for write in node.open.values() if not spared(write)), None)
+            next((write for write in node.open if not spared(write)), None)
             for node in self._conflicting(name)
             if node.open
         )
@@ -257,6 +270,8 @@ class Index(ABC):
         )
 
     def dropped_since(self, name: str, since: Position) -> bool:
+        if self._dropped is None or self._dropped < since:
+            return False
         if self._floor is not None and self._floor >= since:
             return True
         return any(node.dropped is not None and node.dropped >= since for node in self._conflicting(name))
@@ -352,11 +367,14 @@ class Index(ABC):
                 under.names += 1
                 above.append(under)
             node.above = tuple(above)
+            node.all = (node, *above)
         return node
 
     def _nodes_of(self, name: str) -> tuple[Node, ...]:
-        node = self._node_at(name)
-        return (node, *node.above)
+        node = self._at.get(name)
+        if node is None:
+            node = self._node_at(name)
+        return node.all
 
     def _conflicting(self, name: str) -> Iterator[Node]:
         for node in (self._at.get(name), self._below.get(name)):
@@ -368,16 +386,11 @@ class Index(ABC):
                 yield node
 
     def _release(self, node: Node, write: Entry) -> None:
-        if node.open is not None and node.open.pop(write.id, None) is not None:
-            if not node.open:
-                node.open = None
-        elif node.lost is not None:
-            place = bisect_left(node.lost, write.start, key=_start)
-            while node.lost[place] is not write:
-                place += 1
-            del node.lost[place]
-            if not node.lost:
-                node.lost = None
+        """Take a write out of those that have not ended, or that may still land."""
+        if node.open is not None and _taken_out(node.open, write):
+            node.open = node.open or None
+        elif node.lost is not None and _taken_out(node.lost, write):
+            node.lost = node.lost or None
 
     def _forget_names(self, name: str) -> None:
         """Keep at most ``names`` names for dropped writes alone; older ones are merged into one bound for all."""
@@ -399,6 +412,20 @@ class Index(ABC):
                     del self._below[under.name]
             if old.dropped is not None and (self._floor is None or self._floor < old.dropped):
                 self._floor = old.dropped
+
+
+def _taken_out(writes: list[Entry], write: Entry) -> bool:
+    """Whether ``write`` was among ``writes``, which are by start; it is not any more. O(1) for the last, else O(log n)."""
+    if writes[-1] is write:
+        writes.pop()
+        return True
+    for place in range(bisect_left(writes, write.start, key=_start), len(writes)):
+        if writes[place] is write:
+            del writes[place]
+            return True
+        if writes[place].start != write.start:
+            break
+    return False
 
 
 def _first(writes: Iterable[Entry | None]) -> Entry | None:

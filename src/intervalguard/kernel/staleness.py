@@ -132,14 +132,15 @@ def _dependency(view: View, claim: Claim, id: Id, name: str | None, at: Position
     if read is None:
         return _unheld(view, id)
     probe = claim.probes.get(id) if claim.probes else None
-    name = narrowed(read, name)
+    name = read.name if name is None else narrowed(read, name)
     worst = _edge(view, claim, claim.call, claim.depends_on, read, name, at, probe)
     if worst is not None and worst.grade >= NOT_SETTLED:
         return worst
-    aged = _aged(read, probe, time)
-    if aged is not None and (worst is None or worst.grade < aged):
-        worst = Said(aged, None, None)
-    if read.kind == "read" and view.rests_on(read.call):
+    if read.window is not None or probe is not None:
+        aged = _aged(read, probe, time)
+        if aged is not None and (worst is None or worst.grade < aged):
+            worst = Said(aged, None, None)
+    if read.kind == "read" and view.is_derived(read):
         worst = _worst(worst, _derived(view, claim, read, at))
     return worst
 
@@ -171,7 +172,7 @@ def _edge(
     probe: Probe | None = None,
 ) -> Said | None:
     """What the log says of ``read``, known by ``name``, for the call ``user`` that rests directly on it by ``keys``."""
-    since, until = observation(read)
+    since, until = (read.start, read.end) if read.extra is None else observation(read)
     if probe is not None and read.extra is not None and probe.version == read.extra.version:
         since, until = probe.start, probe.end
     if since is not None and view.dropped_since(name, since):
@@ -305,7 +306,7 @@ def _sources(view: View, claim: Claim, call: Id, at: Position) -> tuple[Said | N
         said = _edge(view, claim, call, keys, source, narrowed(source, name), at)
         if said is not None:
             worst = _worst(worst, said._replace(via=source))
-        if source.kind == "read" and source.call != call and view.rests_on(source.call):
+        if source.kind == "read" and source.call != call and view.is_derived(source):
             derived[source.call] = None
     return worst, list(derived)
 

@@ -144,6 +144,9 @@ class View(Protocol):
     def rests_on(self, call: Id) -> Sequence[Key]:
         """What a call rests on: the union over its events."""
 
+    def is_derived(self, read: Entry) -> bool:
+        """Whether the call of ``read`` rests on anything."""
+
     def undisturbed(self, name: str, since: Position, at: Position) -> bool:
         """Whether each write that had begun at ``at`` had ended before ``since``. It may say no where it is so."""
 
@@ -288,6 +291,9 @@ class SequenceView:
 
     def rests_on(self, call: Id) -> list[Key]:
         return list(dict.fromkeys(key for each in self.call(call) for key in each.depends_on))
+
+    def is_derived(self, read: Entry) -> bool:
+        return bool(self.rests_on(read.call))
 
     def _writes(self, name: str, at: Position, spared: Spared) -> list[tuple[Entry, str, Position]]:
         found = []

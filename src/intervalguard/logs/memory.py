@@ -16,11 +16,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import attrs
 
-from ..kernel.admission import Admit, Decision, Refuse, admit, may_return, pinned
+from ..kernel.admission import ADMITTED, Admit, Decision, Refuse, Touch, admit, may_return, pinned
 from ..kernel.events import Dependency, Event, Outcome, micros, moment
 from ..kernel.explain import Finding, Party, finding
 from ..kernel.index import Index
@@ -41,6 +41,14 @@ class Origin:
     run: str | None = None
     agent: str | None = None
     probe: Callable[[str], Any] | None = None
+
+
+class Learned(NamedTuple):
+    """What a call's result told: names read, with their windows, the version, the instant seen."""
+
+    names: Sequence[tuple[str, int | None]] = ()
+    version: Any = None
+    observed_at: datetime | None = None
 
 
 class Held(Index):
@@ -85,6 +93,12 @@ class Held(Index):
     def rests_on(self, call: Id) -> Sequence[Key]:
         first = self.find(call)
         return () if first is None else first.depends_on
+
+    def is_derived(self, read: Entry) -> bool:
+        return bool(read.depends_on)
+
+    def in_flight(self) -> bool:
+        return bool(self._unsettled or self.resting)
 
     def pinning(self) -> Iterable[Entry]:
         return [each for each in self.resting.values() if self.writes(each)]
@@ -206,7 +220,7 @@ class MemoryLog:
     def admit(
         self,
         origin: Origin,
-        touches: Sequence[tuple[str, str, int | None]],
+        touches: Sequence[Touch],
         depends_on: tuple[Key, ...] = (),
         parent: int | None = None,
         least: Grade | None = 0,
@@ -227,20 +241,7 @@ class MemoryLog:
             if self._deferred or self._lapsing:
                 self._catch_up(now)
             number = view.base + len(view.slots)
-            decision: Decision
-            if depends_on or view._unsettled or view.resting:
-                decision = admit(
-                    view,
-                    Claim(number, parent, depends_on, probes),
-                    [name for name, kind, _ in touches if kind == "write"],
-                    [name for name, kind, _ in touches if kind == "read"],
-                    least,
-                    number,
-                    now,
-                    waited,
-                )
-            else:
-                decision = _ADMIT
+            decision = admit(view, Claim(number, parent, depends_on, probes), touches, least, number, now, waited)
             if type(decision) is Admit or (bear and (waited or type(decision) is Refuse)):
                 return decision, self._record(origin, touches, depends_on, parent, number, now)
             if type(decision) is Refuse or waited:
@@ -254,7 +255,7 @@ class MemoryLog:
     def _record(
         self,
         origin: Origin,
-        touches: Sequence[tuple[str, str, int | None]],
+        touches: Sequence[Touch],
         depends_on: tuple[Key, ...],
         parent: int | None,
         number: int,
@@ -280,7 +281,7 @@ class MemoryLog:
     def _record_several(
         self,
         origin: Origin,
-        touches: Sequence[tuple[str, str, int | None]],
+        touches: Sequence[Touch],
         depends_on: tuple[Key, ...],
         parent: int | None,
         number: int,
@@ -304,19 +305,16 @@ class MemoryLog:
         self,
         first: Entry,
         outcome: Outcome,
-        *,
-        version: Any = None,
-        observed_at: datetime | None = None,
-        names: Sequence[tuple[str, int | None]] = (),
-        may_land_for: int | None = None,
         least: Grade | None = None,
         bear: bool = False,
         probes: Mapping[Id, Probe] | None = None,
+        learned: Learned | None = None,
+        may_land_for: int | None = None,
     ) -> Admit | Refuse | None:
         """Record a call's end and outcome, once; ``None`` if it had been settled already.
 
-        ``names`` are (name, window) of what the result said was read. A derived read that returns is judged again: with
-        a `Refuse` it is settled as ``refused``, and its result must be withheld.
+        A derived read that returns is judged again: with a `Refuse` it is settled as ``refused``, and its result must be
+        withheld, unless ``bear``. Raises ``ValueError``, with nothing changed, for an instant seen that is yet to come.
         """
         with self._lock:
             if first.outcome != "pending":
@@ -325,21 +323,18 @@ class MemoryLog:
             now = self._now()
             if self._deferred or self._lapsing:
                 self._catch_up(now)
-            seen_time = None if observed_at is None else micros(observed_at)
-            if seen_time is not None and seen_time > now:
-                raise ValueError(f"observed_at={observed_at!r} is after the read's end: its clock must be the log's")
-            decision: Admit | Refuse = _ADMIT
+            if learned is not None and learned.observed_at is not None and micros(learned.observed_at) > now:
+                raise ValueError(
+                    f"observed_at={learned.observed_at!r} is after the read's end: its clock must be the log's"
+                )
+            decision: Admit | Refuse = ADMITTED
             if first.depends_on and outcome == "ok" and not view.writes(first):
                 number = view.next
                 decision = may_return(view, Claim(first.id, first.parent, first.depends_on, probes), least, number, now)
                 if type(decision) is Refuse and not bear:
                     outcome = "refused"
-            if names or first.name == "":
-                self._name(first, names)
-            if version is not None or observed_at is not None:
-                for each in view.call(first.id):
-                    seen = None if seen_time is None else view.place(seen_time)
-                    each.extra = Extra(seen, seen_time, version)
+            if learned is not None:
+                self._learn(first, learned)
             until = None if may_land_for is None or outcome != "unknown" else now + may_land_for
             wakers = self._settle(first, outcome, now, until)
         for wake in wakers:
@@ -402,14 +397,17 @@ class MemoryLog:
                 self._drop_oldest()
             return entry
 
-    def _settle(self, first: Entry, outcome: Outcome, now: int, until: int | None = None) -> list[Callable[[], None]]:
+    def _settle(self, first: Entry, outcome: Outcome, now: int, until: int | None = None) -> Sequence[Callable[[], None]]:
         view = self._view
-        number = view.base + len(view.slots)
-        view.slots.append(first)
+        slots = view.slots
+        number = view.base + len(slots)
+        slots.append(first)
         took = now - first.start_time
-        events = view.calls.get(first.id)
-        wakers: list[Callable[[], None]] = []
-        for each in (first,) if events is None else events:
+        events: Sequence[Entry] = (first,)
+        if view.calls:
+            events = view.calls.get(first.id, events)
+        wakers: Sequence[Callable[[], None]] = ()
+        for each in events:
             each.outcome = outcome
             each.end = number
             each.took = took
@@ -428,7 +426,7 @@ class MemoryLog:
             own = self._sessions.get(session)
             if own is None:
                 own = self._sessions[session] = Own()
-            for each in (first,) if events is None else events:
+            for each in events:
                 if each.name:
                     own.add(each)
         if first.name == "":
@@ -436,13 +434,22 @@ class MemoryLog:
             self._count -= 1
         return wakers
 
+    def _learn(self, first: Entry, learned: Learned) -> None:
+        """Note what the result told of a call that is about to end."""
+        view = self._view
+        if learned.names:
+            self._name(first, learned.names)
+        if learned.version is not None or learned.observed_at is not None:
+            seen_time = None if learned.observed_at is None else micros(learned.observed_at)
+            seen = None if seen_time is None else view.place(seen_time)
+            for each in view.call(first.id):
+                each.extra = Extra(seen, seen_time, learned.version)
+
     def _name(self, first: Entry, names: Sequence[tuple[str, int | None]]) -> None:
         """Give a call the names that its result told: the unnamed first event takes one, the others are new events."""
         view = self._view
         rest = list(names)
         if first.name == "":
-            if not rest:
-                return
             first.name, first.window = rest.pop(0)
         events = view.calls.get(first.id) or [first]
         for name, window in rest:
@@ -695,7 +702,6 @@ class Registry(Sequence[Event]):
         return f"<registry of {len(self)} events>"
 
 
-_ADMIT = Admit(())
 _NO_EXTRA = Extra()
 _live: weakref.WeakSet[MemoryLog] = weakref.WeakSet()
 

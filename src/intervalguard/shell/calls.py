@@ -6,6 +6,7 @@ thread's event and one on a loop's future; `Tool.leave`, `Tool.fail` and `Tool.c
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -17,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from ..kernel.admission import Refuse, Wait
+from ..kernel.admission import Refuse, Touch, Wait
 from ..kernel.events import Event, Outcome
 from ..kernel.explain import Finding
 from ..kernel.staleness import Grade, Probe, Raw
 from ..kernel.views import GONE, Entry, Id, Key
-from ..logs.memory import MemoryLog, Origin
+from ..logs.memory import Learned, MemoryLog, Origin
 from .errors import ConflictError, GuardError, LeaseLostError, StaleReadError, UnknownDependencyError
 from .names import Names
 from .outcomes import outcome_of
@@ -53,26 +54,41 @@ class Notice:
 
 
 class Running:
-    """A call that was let through and has not been settled."""
+    """One call, from the time that it is asked for until it is settled. What it rests on is resolved once.
 
-    __slots__ = ("done", "first", "handled", "log", "outer", "probes")
+    ``first`` is its first event once it was let through; ``handled`` the exception that was being handled before it.
+    """
+
+    __slots__ = ("done", "first", "handled", "keys", "log", "origin", "outer", "parent", "probes", "touches")
 
     def __init__(
-        self, log: MemoryLog, first: Entry, outer: Running | None, probes: Mapping[Id, Probe] | None
+        self,
+        log: MemoryLog,
+        origin: Origin,
+        touches: Sequence[Touch],
+        keys: tuple[Key, ...],
+        outer: Running | None,
     ) -> None:
         self.log = log
-        self.first = first
+        self.origin = origin
+        self.touches = touches
+        self.keys = keys
         self.outer = outer
-        self.probes = probes
-        self.handled = sys.exception()
+        self.parent: int | None = None if outer is None else outer.first.id
+        self.probes: dict[Id, Probe] | None = None
+        self.first: Entry = _NOT_YET
+        self.handled: BaseException | None = None
         self.done = False
 
     @classmethod
     def unguarded(cls) -> Running:
         """Stands for a call that no log knows of."""
-        nobody = cls(None, None, current.get(), None)  # type: ignore[arg-type]
-        nobody.done = True
+        nobody = cls(None, Origin(), (), (), None)  # type: ignore[arg-type]
+        nobody.outer, nobody.done = current.get(), True
         return nobody
+
+
+_NOT_YET: Any = None
 
 
 current: ContextVar[Running | None] = ContextVar("intervalguard_current", default=None)
@@ -86,27 +102,6 @@ def last_event() -> Event | None:
     """The first event of the guarded call that ended last in this thread or task; ``None`` before any has. O(1)."""
     call = last.get()
     return None if call is None else call.log.event(call.first)
-
-
-class Attempt:
-    """What is asked of the log for one call: resolved once, before any wait."""
-
-    __slots__ = ("keys", "origin", "outer", "parent", "probes", "touches")
-
-    def __init__(
-        self,
-        origin: Origin,
-        touches: Sequence[tuple[str, str, int | None]],
-        keys: tuple[Key, ...],
-        outer: Running | None,
-        parent: int | None,
-    ) -> None:
-        self.origin = origin
-        self.touches = touches
-        self.keys = keys
-        self.outer = outer
-        self.parent = parent
-        self.probes: dict[Id, Probe] | None = None
 
 
 @attrs.define(eq=False, slots=True)
@@ -129,11 +124,13 @@ class Tool:
     unknown_on: tuple[type[BaseException], ...]
     may_land_for: int | None
     unstated: bool = False
+    touches: Callable[[_Args, _Kwargs], list[Touch]] = attrs.field(init=False)
     origin: Origin = attrs.field(init=False)
     learns: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.origin = Origin(self.name, probe=self.probe)
+        self.touches = self._touches()
         self.learns = (
             self.version is not None
             or self.observed_at is not None
@@ -144,100 +141,105 @@ class Tool:
 
     def enter(self, args: _Args, kwargs: _Kwargs, depends_on: Any = None) -> Running | None:
         """Let the call through, or raise. ``None`` where the guard has a fault and the mode does not enforce."""
-        attempt = self._attempt(args, kwargs, depends_on)
-        if attempt is None:
+        call = self._asked(args, kwargs, depends_on)
+        if call is None:
             return None
-        if attempt.keys and self.guard.probing:
-            for id, entry in self._probed(attempt):
-                self._probe(attempt, id, entry)
-        decision, first = self._ask(attempt)
-        if type(decision) is Wait and first is None:
-            deadline = time.monotonic() + (self.wait_seconds if decision.patient and not _on_a_loop() else 0)
-            while type(decision) is Wait and first is None:
-                left = deadline - time.monotonic()
-                if left <= 0 or not decision.patient:
-                    decision, first = self._ask(attempt, waited=True)
+        if call.keys and self.guard.probing:
+            for id, entry in self._probed(call):
+                self._probe(call, id, entry)
+        decision, first = self._ask(call)
+        if first is None:
+            deadline = time.monotonic() + (0 if _on_a_loop() else self.wait_seconds)
+            while first is None:
+                left = deadline - time.monotonic() if decision.patient else 0
+                if left <= 0:
+                    decision, first = self._ask(call, True)
                 else:
                     woken = threading.Event()
-                    decision, first = self._ask(attempt, wake=woken.set)
-                    if type(decision) is Wait and first is None and decision.patient:
+                    decision, first = self._ask(call, False, woken.set)
+                    if first is None and decision.patient:
                         woken.wait(left)
-        return self._let_through(attempt, decision, first)
+        return self._let_through(call, decision, first)
 
     async def enter_async(self, args: _Args, kwargs: _Kwargs, depends_on: Any = None) -> Running | None:
         """The same for a call on an event loop."""
-        attempt = self._attempt(args, kwargs, depends_on)
-        if attempt is None:
+        call = self._asked(args, kwargs, depends_on)
+        if call is None:
             return None
-        if attempt.keys and self.guard.probing:
-            for id, entry in self._probed(attempt):
-                await self._probe_async(attempt, id, entry)
-        decision, first = self._ask(attempt)
-        if type(decision) is Wait and first is None:
-            deadline = time.monotonic() + (self.wait_seconds if decision.patient and _on_a_loop() else 0)
-            while type(decision) is Wait and first is None:
-                left = deadline - time.monotonic()
-                if left <= 0 or not decision.patient:
-                    decision, first = self._ask(attempt, waited=True)
+        if call.keys and self.guard.probing:
+            for id, entry in self._probed(call):
+                await self._probe_async(call, id, entry)
+        decision, first = self._ask(call)
+        if first is None:
+            deadline = time.monotonic() + (self.wait_seconds if _on_a_loop() else 0)
+            while first is None:
+                left = deadline - time.monotonic() if decision.patient else 0
+                if left <= 0:
+                    decision, first = self._ask(call, True)
                 else:
                     wake, woken = _loop_event()
-                    decision, first = self._ask(attempt, wake=wake)
-                    if type(decision) is Wait and first is None and decision.patient:
+                    decision, first = self._ask(call, False, wake)
+                    if first is None and decision.patient:
                         await woken(left)
-        return self._let_through(attempt, decision, first)
+        return self._let_through(call, decision, first)
 
-    def _attempt(self, args: _Args, kwargs: _Kwargs, depends_on: Any) -> Attempt | None:
+    def _asked(self, args: _Args, kwargs: _Kwargs, depends_on: Any) -> Running | None:
         if self.unstated:
             warnings.warn(
                 f"the tracked call {self.name!r} did not specify writes=, and is treated as a read: pass writes=True if it"
                 " changes the resource, writes=False if it does not",
                 stacklevel=4,
             )
+        guard = self.guard
+        log = guard.log
         try:
-            touches = self._touches(args, kwargs)
+            touches = self.touches(args, kwargs)
             outer = current.get()
-            log = self.guard.log
             while outer is not None and (outer.done or outer.log is not log):
                 outer = outer.outer
-            parent = None if outer is None else outer.first.id
             sitting = seat.get()
-            if sitting is not None and sitting.guard is not self.guard:
-                sitting = None
-            if sitting is None:
-                if self.guard.require_session:
-                    raise GuardError(
-                        f"{self.name!r} was called outside a session: with require_session=True write"
-                        " 'with guard.session(key):' around the calls of a conversation"
-                    )
-                if self.rests_on is not None and self.rests_on.of_call(args, kwargs):
-                    raise GuardError(
-                        f"{self.name!r} was called outside a session, where rests_on= resolves to nothing: write"
-                        " 'with guard.session(key):' around the calls of a conversation"
-                    )
-                keys: list[Key] = []
-                origin = self.origin
-            else:
-                keys = self._resting(sitting, args, kwargs, touches)
-                origin = sitting.origin(self)
+            if sitting is None or sitting.guard is not guard:
+                if guard.require_session or self.rests_on is not None:
+                    self._check_no_session(args, kwargs)
+                keys: list[Key] = guard.keys(depends_on) if depends_on is not None else []
+                return Running(log, self.origin, touches, tuple(keys), outer)
+            keys = self._resting(sitting, args, kwargs, touches)
             if depends_on is not None:
-                keys += self.guard.keys(depends_on)
-            return Attempt(origin, touches, tuple(dict.fromkeys(keys)) if len(keys) > 1 else tuple(keys), outer, parent)
+                keys += guard.keys(depends_on)
+            return Running(log, sitting.origin(self), touches, tuple(dict.fromkeys(keys)), outer)
         except Exception as error:
             if self.mode == "enforce":
                 raise
-            self.guard.logger.warning("%r runs unguarded: what it touches cannot be told", self.name, exc_info=error)
+            guard.logger.warning("%r runs unguarded: what it touches cannot be told", self.name, exc_info=error)
             return None
 
-    def _touches(self, args: _Args, kwargs: _Kwargs) -> list[tuple[str, str, int | None]]:
-        touches: list[tuple[str, str, int | None]] = []
-        if self.reads is not None:
-            touches += [(name, "read", self.window) for name in self.reads.of_call(args, kwargs)]
-        if self.writes is not None:
-            touches += [(name, "write", self.window) for name in self.writes.of_call(args, kwargs)]
-        return touches
+    def _check_no_session(self, args: _Args, kwargs: _Kwargs) -> None:
+        if self.guard.require_session:
+            why = "with require_session=True"
+        elif self.rests_on is not None and self.rests_on.of_call(args, kwargs):
+            why = "rests_on= resolves to nothing there:"
+        else:
+            return
+        raise GuardError(
+            f"{self.name!r} was called outside a session: {why} write 'with guard.session(key):' around the calls of a"
+            " conversation"
+        )
+
+    def _touches(self) -> Callable[[_Args, _Kwargs], list[Touch]]:
+        """What a call touches, as one function of its arguments."""
+        window, reads, writes = self.window, self.reads, self.writes
+        if reads is None or writes is None:
+            kind = "write" if reads is None else "read"
+            of_call = (writes if reads is None else reads).of_call  # type: ignore[union-attr]
+            return lambda args, kwargs: [(name, kind, window) for name in of_call(args, kwargs)]
+        of_reads, of_writes = reads.of_call, writes.of_call
+        return lambda args, kwargs: [
+            *((name, "read", window) for name in of_reads(args, kwargs)),
+            *((name, "write", window) for name in of_writes(args, kwargs)),
+        ]
 
     def _resting(
-        self, sitting: Seat, args: _Args, kwargs: _Kwargs, touches: Sequence[tuple[str, str, int | None]]
+        self, sitting: Seat, args: _Args, kwargs: _Kwargs, touches: Sequence[Touch]
     ) -> list[Key]:
         log, session, until = self.guard.log, sitting.key, sitting.until
         if self.rests_on is not None:
@@ -248,27 +250,29 @@ class Tool:
         return []
 
     def _ask(
-        self, attempt: Attempt, waited: bool = False, wake: Callable[[], None] | None = None
+        self, call: Running, waited: bool = False, wake: Callable[[], None] | None = None
     ) -> tuple[Any, Entry | None]:
-        return self.guard.log.admit(
-            attempt.origin,
-            attempt.touches,
-            attempt.keys,
-            attempt.parent,
+        return call.log.admit(
+            call.origin,
+            call.touches,
+            call.keys,
+            call.parent,
             None if self.mode == "observe" else self.least,
-            attempt.probes,
+            call.probes,
             waited,
             self.mode == "warn",
             wake,
         )
 
-    def _let_through(self, attempt: Attempt, decision: Any, first: Entry | None) -> Running:
-        assert first is not None
+    def _let_through(self, call: Running, decision: Any, first: Entry) -> Running:
         if first.outcome == "refused":
             raise self._refusal(decision, first)
-        if decision.findings or self.guard.watched:
+        guard = self.guard
+        if decision.findings or guard.on_decision is not None or guard.logger.isEnabledFor(logging.DEBUG):
             self._notice("admit", first, decision.findings)
-        return Running(self.guard.log, first, attempt.outer, attempt.probes)
+        call.first = first
+        call.handled = sys.exception()
+        return call
 
     def _refusal(self, decision: Wait | Refuse, first: Entry) -> GuardError:
         log = self.guard.log
@@ -285,30 +289,20 @@ class Tool:
         """Settle a call whose body returned; raise where its result must be withheld."""
         if running.done:
             return result
-        fault: Exception | None = None
-        version = observed_at = None
-        names: Sequence[tuple[str, int | None]] = ()
-        if self.learns:
-            try:
-                if self.reads is not None and self.reads.needs_result:
-                    names = [(name, self.window) for name in self.reads.of_result(args, kwargs, result)]
-                version = None if self.version is None else self.version(result)
-                observed_at = None if self.observed_at is None else _aware(self.observed_at(result))
-            except Exception as error:
-                fault, version, observed_at = error, None, None
+        fault, learned = self._learned(args, kwargs, result) if self.learns else (None, None)
         running.done = True
         outcome: Outcome = "error" if fault is not None and self.writes is None else "ok"
-        least = None if self.mode == "observe" else self.least
         first, log = running.first, running.log
         try:
             decision = log.settle(
-                first, outcome, version=version, observed_at=observed_at, names=names, least=least, probes=running.probes,
-                bear=self.mode == "warn",
-            )  # fmt: skip
+                first, outcome, None if self.mode == "observe" else self.least, self.mode == "warn", running.probes, learned
+            )
         except ValueError as error:
             fault = error
-            decision = log.settle(first, "error" if self.writes is None else "ok", names=names)
+            decision = log.settle(first, "error" if self.writes is None else "ok")
         last.set(running)
+        if decision is not None and not decision.findings and fault is None:
+            return result
         if decision is None:
             if first.memo is not GONE:
                 raise LeaseLostError(log.event(first), result)
@@ -322,6 +316,18 @@ class Tool:
         if fault is not None:
             self.fault("the call ran, but the guard could not read its result", fault)
         return result
+
+    def _learned(self, args: _Args, kwargs: _Kwargs, result: Any) -> tuple[Exception | None, Learned | None]:
+        """What the result tells, or the fault of the function that should have told it."""
+        try:
+            names: Sequence[tuple[str, int | None]] = ()
+            if self.reads is not None and self.reads.needs_result:
+                names = [(name, self.window) for name in self.reads.of_result(args, kwargs, result)]
+            version = None if self.version is None else self.version(result)
+            observed_at = None if self.observed_at is None else _aware(self.observed_at(result))
+            return None, Learned(names, version, observed_at)
+        except Exception as error:
+            return error, None
 
     def fail(self, running: Running, error: BaseException) -> None:
         """Settle a call whose body raised."""
@@ -344,16 +350,16 @@ class Tool:
 
     # -- probes
 
-    def _probed(self, attempt: Attempt) -> list[tuple[Id, Entry]]:
+    def _probed(self, call: Running) -> list[tuple[Id, Entry]]:
         found = []
-        for key in attempt.keys:
+        for key in call.keys:
             id = key[0] if type(key) is tuple else key
             entry = self.guard.log.find(id)
             if entry is not None and entry.extra is not None and entry.extra.version is not None and entry.origin.probe:
                 found.append((id, entry))
         return found
 
-    def _probe(self, attempt: Attempt, id: Id, entry: Entry) -> None:
+    def _probe(self, call: Running, id: Id, entry: Entry) -> None:
         try:
             start, _ = self.guard.log.ticks()
             version = entry.origin.probe(entry.name)
@@ -364,24 +370,24 @@ class Tool:
                     f"probe= of {entry.origin.tool!r} is async, and {self.name!r}, which rests on what it read, is not:"
                     " give a synchronous probe="
                 )
-            self._took(attempt, id, version, start)
+            self._took(call, id, version, start)
         except Exception as error:
             self.fault(f"probe= of {entry.origin.tool!r} failed", error)
 
-    async def _probe_async(self, attempt: Attempt, id: Id, entry: Entry) -> None:
+    async def _probe_async(self, call: Running, id: Id, entry: Entry) -> None:
         try:
             start, _ = self.guard.log.ticks()
             version = entry.origin.probe(entry.name)
             if isinstance(version, Awaitable):
                 version = await version
-            self._took(attempt, id, version, start)
+            self._took(call, id, version, start)
         except Exception as error:
             self.fault(f"probe= of {entry.origin.tool!r} failed", error)
 
-    def _took(self, attempt: Attempt, id: Id, version: Any, start: Any) -> None:
+    def _took(self, call: Running, id: Id, version: Any, start: Any) -> None:
         end, end_time = self.guard.log.ticks()
-        attempt.probes = attempt.probes or {}
-        attempt.probes[id] = Probe(version, start, end, end_time)
+        call.probes = call.probes or {}
+        call.probes[id] = Probe(version, start, end, end_time)
 
     # -- faults, notices
 

@@ -60,11 +60,6 @@ class Guard:
         self.logger = _logger
         self.probing = False
 
-    @property
-    def watched(self) -> bool:
-        """Whether anyone is told of calls that are simply let through."""
-        return self.on_decision is not None or self.logger.isEnabledFor(logging.DEBUG)
-
     # -- decorators
 
     def tool(

@@ -1,0 +1,162 @@
+"""Law L5, of the index: it answers every question of a `View` as `SequenceView` does, at every step of a log.
+
+The audit's `Replay` plays a whole log into the index; it is stopped at each position, and asked about every name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import BASE, NAMES, logs, times
+
+from intervalguard.kernel.audit import Replay
+from intervalguard.kernel.events import Event
+from intervalguard.kernel.staleness import observation
+from intervalguard.kernel.views import Entry, Order, Position, SequenceView, View, entry
+
+ASKED = (*NAMES, "a/b/c/z", "a/z", "e/z", "b")
+"""The names that are written, names below them, and one that no event has."""
+
+Spares = Callable[[Entry], bool]
+
+
+def replay(events: Iterable[Event]) -> Replay:
+    sequence = tuple(events)
+    order = Order(sequence)
+    return Replay([entry(event, order, place) for place, event in enumerate(sequence)])
+
+
+def positions(view: SequenceView) -> list[Position]:
+    """Everywhere something begins, ends, was seen or can land no longer, in order."""
+    found = set()
+    for each in view.entries:
+        found |= {each.start, each.end}
+        if each.extra is not None:
+            found |= {each.extra.seen, each.extra.until}
+    return sorted(found - {None})
+
+
+def writes(view: View, name: str, since: Position, at: Position, spared: Spares) -> list[Position]:
+    """The answers about the writes to one name, each by the write's start: of equal starts either write will do."""
+    found = [
+        view.first_after(name, since, at, spared),
+        view.first_ended(name, "ok", since, at, spared),
+        view.first_ended(name, "error", since, at, spared),
+        view.first_open(name, at, spared),
+        view.first_lost(name, at, spared),
+    ]
+    return [each and each.start for each in found]
+
+
+def nobody(_: Entry) -> bool:
+    return False
+
+
+@times(2)
+@given(events=logs(), data=st.data())
+def test_the_index_answers_as_the_specification_at_every_step(events, data):
+    """L5: at every position, about every name, from any position on and whoever is spared, the answers are the same."""
+    specification, index = SequenceView(events), replay(events)
+    places = positions(specification)
+    out = data.draw(st.sets(st.sampled_from([event.id for event in events]), max_size=3))
+    sinces = data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=2, unique=True))
+
+    def some(write: Entry) -> bool:
+        return write.id in out
+
+    for at in places:
+        index.advance(at)
+        for name in ASKED:
+            for since in sinces:
+                for spared in (nobody, some):
+                    expected = writes(specification, name, since, at, spared)
+                    assert expected == writes(index, name, since, at, spared), (name, since, at)
+                assert specification.undisturbed(name, since, at) == index.undisturbed(name, since, at)
+
+
+@times(1)
+@given(events=logs(calls=25))
+def test_each_witness_is_spared_in_its_turn(events):
+    """L5: with the first answer spared the second is the same, and so on to the last."""
+    specification, index = SequenceView(events), replay(events)
+    at = positions(specification)[-1]
+    index.advance(at)
+    since = specification.entries[0].start
+    for name in ("a", "a/b", "e"):
+        out: set[str] = set()
+        while True:
+
+            def spared(write: Entry, out: frozenset[str] = frozenset(out)) -> bool:
+                return write.id in out
+
+            expected = writes(specification, name, since, at, spared)
+            assert expected == writes(index, name, since, at, spared)
+            firsts = [specification.first_after(name, since, at, spared), specification.first_lost(name, at, spared)]
+            firsts += [specification.first_ended(name, how, since, at, spared) for how in ("ok", "error")]
+            firsts += [specification.first_open(name, at, spared)]
+            if not any(firsts):
+                break
+            out |= {each.id for each in firsts if each is not None}
+
+
+@times(2)
+@given(events=logs(), data=st.data())
+def test_a_calls_own_writes_in_flight_may_be_left_out(events, data):
+    """L5: played up to a call's start without its own writes, a yes to `undisturbed` is a yes with them spared."""
+    specification, index = SequenceView(events), replay(events)
+    since = data.draw(st.sampled_from(specification.entries)).start
+    firsts = {specification.call(event.call)[0].id for event in events}
+    for first in sorted(map(specification.find, firsts), key=lambda each: each.start):
+        at, call = first.start, first.call
+
+        def own(write: Entry, call: str = call) -> bool:
+            return write.call == call
+
+        index.advance(at, call)
+        for name in ASKED:
+            expected = writes(specification, name, since, at, own)
+            assert expected == writes(index, name, since, at, own)
+            if index.undisturbed(name, since, at):
+                assert expected[1:] == [None, None, None, None]
+            elif specification.undisturbed(name, since, at):
+                raise AssertionError("the index may leave writes out, never add them")
+
+
+@times(1)
+@given(events=logs())
+def test_the_index_finds_events_and_calls(events):
+    """L5: events, calls and what they rest on are found as in the sequence; what is not there is not found."""
+    specification, index = SequenceView(events), replay(events)
+    for event in events:
+        assert specification.find(event.id).origin is index.find(event.id).origin is event
+        assert [each.id for each in specification.call(event.call)] == [each.id for each in index.call(event.call)]
+        assert set(specification.rests_on(event.call)) == set(index.rests_on(event.call))
+    for view in (specification, index):
+        assert view.find("nobody") is None
+        assert not view.was_dropped("nobody")
+        assert not view.call("nobody")
+        assert not view.rests_on("nobody")
+        assert not view.dropped_since("a", positions(specification)[0])
+
+
+@times(1)
+@given(events=logs())
+def test_an_observation_is_an_interval_within_the_reads_own_past(events):
+    """Section 1: a dependency saw the world in its interval, or at one instant that is never past its end."""
+    for each in SequenceView(events).entries:
+        since, until = observation(each)
+        if each.extra is None or each.extra.seen is None:
+            assert (since, until) == (each.start, each.end)
+        else:
+            assert since == until == min(each.extra.seen, each.end)
+
+
+def test_two_events_with_one_id_are_an_error():
+    """An id names one event of a log, for every view."""
+    event = Event("a", BASE, BASE, id="e")
+    for view in (SequenceView, replay):
+        with pytest.raises(ValueError, match="two events have id='e'"):
+            view([event, event])
