@@ -15,15 +15,21 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from intervalguard import Event
 from intervalguard.kernel.intervals import ALLEN, FIVE, AllenRelation, Interval, allen
+from intervalguard.kernel.staleness import REASONS, Claim, judge, verdict_of
+from intervalguard.kernel.views import SequenceView
 
 B = Interval(3, 7)
 """The second interval of every picture; the first moves along it."""
 POINTS = range(11)
 CELLS = 3
 """Columns of text between one point and the next."""
+DECIDED = 12
+"""The point at which a call is judged that rests on a read over `B`."""
 
 
 def bar(x: Interval[int]) -> str:
@@ -60,13 +66,89 @@ def instants() -> str:
 def five() -> str:
     """Which of the five each of the thirteen counts as."""
     rows = [
-        f"| {', '.join(r for r in ALLEN if FIVE[r] == coarse)} | {coarse} |"
-        for coarse in dict.fromkeys(FIVE.values())
+        f"| {', '.join(r for r in ALLEN if FIVE[r] == coarse)} | {coarse} |" for coarse in dict.fromkeys(FIVE.values())
     ]
     return "\n".join(["| Allen relation of a to b | five |", "| --- | --- |", *rows])
 
 
-PICTURES: dict[str, Callable[[], str]] = {"allen": thirteen, "instants": instants, "five": five}
+def finding(start: int, end: int | None, outcome: str) -> str:
+    """The rule, asked of a read over `B` by a call at `DECIDED`, with one write in the log: verdict and reason."""
+
+    def event(id: str, kind: str, start: int, end: int | None, outcome: str) -> Event:
+        zero, second = datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=1)
+        start_time, end_time = zero + start * second, None if end is None else zero + end * second
+        return Event("x", start_time, end_time, kind=kind, id=id, seq=start, end_seq=end, outcome=outcome)
+
+    view = SequenceView([event("r", "read", B.start, B.end, "ok"), event("w", "write", start, end, outcome)])
+    call = event("call", "read", DECIDED, DECIDED + 1, "ok")
+    at, _ = view.order.ends(call, 2)
+    found = judge(view, Claim("call", None, ["r"]), at, DECIDED * 1_000_000)
+    if not found:
+        return "fresh"
+    (raw,) = found
+    return f"{verdict_of(raw.grade)} ({REASONS[raw.grade]})"
+
+
+def timeline(rows: Iterable[tuple[str, int, int | None, str]]) -> str:
+    """The read, the instant at which the call is judged, and each write with what the rule says of it."""
+    rows = list(rows)
+    label = max(len(each[0]) for each in rows)
+    last = max([DECIDED, *(end or start + 2 for _, start, end, _ in rows)]) * CELLS + 1
+    judged = DECIDED * CELLS
+
+    def line(words: str, which: str, drawn: str, said: str = "") -> str:
+        crossed = f"{drawn:{last}}"
+        if crossed[judged] == " ":
+            crossed = f"{crossed[:judged]}┊{crossed[judged + 1 :]}"
+        return f"{words:{label}}  {which}  {crossed}  {said}".rstrip()
+
+    lines = [line("", " ", f"{'':{judged}}d"), line("", "r", bar(B))]
+    for words, start, end, outcome in rows:
+        drawn = f"{'':{start * CELLS}}├{'─' * CELLS * 2} ?" if end is None else bar(Interval(start, end))
+        lines.append(line(words, "w", drawn, finding(start, end, outcome)))
+    return "\n".join(["```text", *lines, "```"])
+
+
+def verdicts() -> str:
+    """What a write that returned says of a read, for each relation of the write to the read."""
+    return timeline((r, a.start, a.end, "ok") for r, a in examples(range(2, len(POINTS))).items())
+
+
+def endings() -> str:
+    """What a write that began after the read says of it, by how it ended and when."""
+    return timeline(
+        [
+            ("ok", 8, 10, "ok"),
+            ("ok, ends after d", 8, 14, "ok"),
+            ("ok, begins after d", 13, 15, "ok"),
+            ("error", 8, 10, "error"),
+            ("unknown", 8, 10, "unknown"),
+            ("pending", 8, None, "pending"),
+            ("failed", 8, 10, "failed"),
+            ("refused", 8, 10, "refused"),
+        ]
+    )
+
+
+def outcomes() -> str:
+    """The verdict for each relation of a write to the read and each outcome of the write."""
+    columns = ["ok", "error", "unknown", "failed", "refused"]
+    rows = [
+        [f"w {r} r", *(finding(a.start, a.end, outcome).partition(" ")[0] for outcome in columns)]
+        for r, a in examples(range(2, len(POINTS))).items()
+    ]
+    table = [["the write", *columns], ["---"] * (len(columns) + 1), *rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in table)
+
+
+PICTURES: dict[str, Callable[[], str]] = {
+    "allen": thirteen,
+    "instants": instants,
+    "five": five,
+    "verdicts": verdicts,
+    "endings": endings,
+    "outcomes": outcomes,
+}
 
 OPENING = re.compile(r"<!-- pictures:(\S+) -->")
 BLOCK = re.compile(r"<!-- pictures:(\S+) -->\n((?:(?!<!-- pictures:).)*?)<!-- /pictures -->", re.DOTALL)
@@ -83,9 +165,7 @@ def redrawn(text: str) -> str:
     """
     names = OPENING.findall(text)
     if not names:
-        raise ValueError(
-            "no picture in it. Put <!-- pictures:NAME --> and <!-- /pictures --> where one belongs."
-        )
+        raise ValueError("no picture in it. Put <!-- pictures:NAME --> and <!-- /pictures --> where one belongs.")
     if unknown := sorted(set(names) - PICTURES.keys()):
         raise ValueError(f"unknown pictures={unknown}. There are {', '.join(PICTURES)}.")
     if [match[1] for match in BLOCK.finditer(text)] != names:
@@ -103,17 +183,13 @@ def update(path: Path, *, write: bool) -> int:
     if write:
         path.write_text(new, encoding="utf-8")
     elif new != old:
-        print(
-            f"{path}: pictures are out of step. Run: python docs/pictures.py --write {path}", file=sys.stderr
-        )
+        print(f"{path}: pictures are out of step. Run: python docs/pictures.py --write {path}", file=sys.stderr)
         return 1
     return 0
 
 
 def main(argv: Iterable[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description="Draw the documentation's pictures from the library's tables."
-    )
+    parser = argparse.ArgumentParser(description="Draw the documentation's pictures from the library's tables.")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--write", type=Path, metavar="FILE", help="replace what stands between the markers")
     what.add_argument("--check", type=Path, metavar="FILE", help="exit 1 where FILE is out of step")

@@ -75,12 +75,10 @@ exit status:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status. Raises nothing."""
     try:
-        arguments = _parser().parse_args(argv)
+        status = _audit(_parser().parse_args(argv))
+        sys.stdout.flush()
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else WRONG
-    try:
-        status = _audit(arguments)
-        sys.stdout.flush()
     except EventFileError as error:
         _flush()
         print(f"intervalguard: {error}", file=sys.stderr)

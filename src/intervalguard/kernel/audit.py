@@ -128,12 +128,15 @@ class Replay(Index):
         self._begun, self._ended = begun, ended
 
     def undisturbed(self, name: str, since: Position, at: Position) -> bool:
-        for node in self._conflicting(name):
+        for node in self._nodes(name):
             if node.open or node.lost or (node.latest is not None and node.latest >= since):
                 return False
         return True
 
-    def _conflicting(self, name: str) -> tuple[Node, ...]:
+    def _conflicting(self, name: str) -> Iterator[Node]:
+        return iter(self._nodes(name))
+
+    def _nodes(self, name: str) -> tuple[Node, ...]:
         """The nodes of all the writes that the log will have, so they are looked up once for a name."""
         nodes = self._written.get(name)
         if nodes is None:

@@ -38,17 +38,17 @@ class Ended(list[Entry]):
 
     def add(self, write: Entry) -> None:
         """O(1) for a write that began last and ended last, else O(log n) and a move of the later ones."""
-        if self and not (self[-1].start <= write.start and self[-1].end <= write.end and self._peaks is None):
-            if self._peaks is None:
-                self._peaks = list(self)
-            insort(self, write, key=_start)
-            peaks = self._peaks
-            place = bisect_right(peaks, write.start, key=_start)
-            if place == 0 or peaks[place - 1].end < write.end:
-                stop = bisect_right(peaks, write.end, lo=place, key=_end)
-                peaks[place:stop] = [write]
-        else:
-            self.append(write)
+        if self._peaks is None:
+            if not self or (self[-1].start <= write.start and self[-1].end <= write.end):
+                self.append(write)
+                return
+            self._peaks = list(self)
+        insort(self, write, key=_start)
+        peaks = self._peaks
+        place = bisect_right(peaks, write.start, key=_start)
+        if place == 0 or peaks[place - 1].end < write.end:
+            stop = bisect_right(peaks, write.end, lo=place, key=_end)
+            peaks[place:stop] = [write]
 
     def first_after(self, after: Position, spared: Spared) -> Entry | None:
         """The first that began after ``after`` and is not spared. O(log n + spared)."""
@@ -114,7 +114,16 @@ class Memo:
 
     def __init__(self, said: Any) -> None:
         self.said = said
-        self.above: list[Entry] | None = None
+        self.above: Entry | list[Entry] | None = None
+
+    def build(self, call: Entry) -> None:
+        """What ``call`` says is built on this: it goes when this goes."""
+        if self.above is None:
+            self.above = call
+        elif isinstance(self.above, list):
+            self.above.append(call)
+        else:
+            self.above = [self.above, call]
 
 
 class Index(ABC):
@@ -126,7 +135,7 @@ class Index(ABC):
     def __init__(self, names: int | None = None) -> None:
         self._at: dict[str, Node] = {}
         self._below: dict[str, Node] = {}
-        self._unsettled: OrderedDict[Id, Entry] = OrderedDict()
+        self._unsettled: dict[Id, Entry] = {}
         self._watched = False
         self._floor: Position = None
         self._dropped: Position = None
@@ -150,10 +159,17 @@ class Index(ABC):
 
     # -- what happens in the log
 
+    def known(self, name: str) -> str:
+        """``name``, as the one text that the index has for it, if it has: so that events of one name share it. O(1)."""
+        node = self._at.get(name)
+        return name if node is None else node.name
+
     def begin(self, write: Entry) -> None:
         """A write is in flight from now on. Writes begin in the order of their starts. O(depth)."""
+        nodes = self._nodes_of(write.name)
+        write.name = nodes[0].name
         self._unsettled[write.id] = write
-        for node in self._nodes_of(write.name):
+        for node in nodes:
             if node.open is None:
                 node.open = [write]
             else:
@@ -184,14 +200,13 @@ class Index(ABC):
     def _end(self, nodes: Iterable[Node], write: Entry) -> None:
         end, ok = write.end, write.outcome == "ok"
         for node in nodes:
-            if ok:
-                held = node.ok
-                if held is None:
-                    held = node.ok = Ended()
-            else:
-                held = node.errors
-                if held is None:
-                    held = node.errors = Ended()
+            held = node.ok if ok else node.errors
+            if held is None:
+                held = Ended()
+                if ok:
+                    node.ok = held
+                else:
+                    node.errors = held
             held.add(write)
             if node.latest is None or node.latest < end:
                 node.latest = end
@@ -233,6 +248,8 @@ class Index(ABC):
     # -- the questions of a view
 
     def undisturbed(self, name: str, since: Position, at: Position) -> bool:
+        if self._dropped is not None and self._dropped >= since and self.dropped_since(name, since):
+            return False
         node = self._at.get(name)
         if node is not None and (node.open or node.lost or (node.latest is not None and node.latest >= since)):
             return False
@@ -307,10 +324,7 @@ class Index(ABC):
             self._watch(name or source.name, first)
             built_on = self.call(source.call)[0]
             if built_on.memo is not None and built_on is not first:
-                if built_on.memo.above is None:
-                    built_on.memo.above = [first]
-                else:
-                    built_on.memo.above.append(first)
+                built_on.memo.build(first)
 
     def _is_final(self, said: Said | None) -> bool:
         """Whether nothing can change this any more: superseded, and all that has not ended began after the witness."""
@@ -349,8 +363,8 @@ class Index(ABC):
             if memo is not None and memo is not GONE:
                 if memo.said is not MISSING:
                     memo.said = MISSING
-                if memo.above:
-                    stack += memo.above
+                if memo.above is not None:
+                    stack += memo.above if isinstance(memo.above, list) else [memo.above]
                     memo.above = None
 
     # -- nodes

@@ -175,14 +175,13 @@ def _edge(
     since, until = (read.start, read.end) if read.extra is None else observation(read)
     if probe is not None and read.extra is not None and probe.version == read.extra.version:
         since, until = probe.start, probe.end
-    if since is not None and view.dropped_since(name, since):
-        return Said(HISTORY_DROPPED, None, None)
-    if read.outcome != "ok" and read.outcome != "pending":
-        return Said(NO_RESULT, None, None)
-    if read.end is None or read.end > at:
-        return Said(NOT_SETTLED, None, None)
-    if view.undisturbed(name, since, at):
+    settled = read.outcome == "ok" and read.end <= at
+    if settled and view.undisturbed(name, since, at):
         return None
+    if view.dropped_since(name, since):
+        return Said(HISTORY_DROPPED, None, None)
+    if not settled:
+        return Said(NOT_SETTLED if read.outcome in ("ok", "pending") else NO_RESULT, None, None)
     spared = _spares(view, claim, user, keys, read)
     by = view.first_after(name, until, at, spared)
     if by is not None:

@@ -148,7 +148,10 @@ class View(Protocol):
         """Whether the call of ``read`` rests on anything."""
 
     def undisturbed(self, name: str, since: Position, at: Position) -> bool:
-        """Whether each write that had begun at ``at`` had ended before ``since``. It may say no where it is so."""
+        """Whether each write that had begun at ``at``, dropped ones too, had ended before ``since``.
+
+        It may say no where it is so.
+        """
 
     def first_after(self, name: str, after: Position, at: Position, spared: Spared) -> Entry | None:
         """Of the ``ok`` writes that began after ``after`` and had ended at ``at``, the first by start."""

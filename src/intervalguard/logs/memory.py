@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
+from time import monotonic_ns, time_ns
 from typing import Any, NamedTuple, overload
 
 import attrs
@@ -105,8 +105,8 @@ class Held(Index):
 
     def writes(self, first: Entry) -> bool:
         """Whether a call, given by its first event, writes something."""
-        if first.kind == "write":
-            return True
+        if first.kind == "write" or not self.calls:
+            return first.kind == "write"
         return any(each.kind == "write" for each in self.calls.get(first.id, ()))
 
     def pins(self, call: Id) -> Sequence[str]:
@@ -117,7 +117,8 @@ class Held(Index):
 
     def unpin(self, call: Id) -> None:
         self.resting.pop(call, None)
-        self._pins.pop(call, None)
+        if self._pins:
+            self._pins.pop(call, None)
 
     def time_of(self, number: int) -> int:
         """When the endpoint with this number was."""
@@ -173,7 +174,7 @@ class MemoryLog:
         self._view = Held(self._max_events)
         self._prefixes: list[tuple[int, str]] = [(1, _prefix())]
         self._prefix = self._prefixes[0][1]
-        self._offset = time.time_ns() // 1000 - time.monotonic_ns() // 1000
+        self._offset = time_ns() // 1000 - monotonic_ns() // 1000
         self._latest = -(1 << 62)
         self._count = 0
         self._spared: deque[Entry] = deque()
@@ -186,7 +187,7 @@ class MemoryLog:
 
     def _now(self) -> int:
         if self._clock is None:
-            return time.monotonic_ns() // 1000 + self._offset
+            return monotonic_ns() // 1000 + self._offset
         now = max(self._latest, micros(self._clock()))
         self._latest = now
         return now
@@ -201,18 +202,17 @@ class MemoryLog:
         if type(number) is not int:
             return str(number)
         if len(self._prefixes) == 1:
-            return f"{self._prefix}-{number}"
-        return next(f"{prefix}-{number}" for first, prefix in reversed(self._prefixes) if number >= first)
+            return f"{self._prefix}{number}"
+        return next(f"{prefix}{number}" for first, prefix in reversed(self._prefixes) if number >= first)
 
     def number_of(self, id: str) -> Id:
         """The inverse of `id_of`; an id that is not this log's stands for itself."""
-        prefix, _, digits = id.rpartition("-")
-        if digits.isascii() and digits.isdigit() and len(digits) < 20:
-            number = int(digits)
-            if prefix == self._prefix and len(self._prefixes) == 1:
-                return number
-            if any(prefix == each for _, each in self._prefixes) and self.id_of(number) == id:
-                return number
+        for _, prefix in self._prefixes:
+            if id.startswith(prefix):
+                digits = id[len(prefix) :]
+                number = int(digits) if digits.isdecimal() and len(digits) < 20 else 0
+                if number and (len(self._prefixes) == 1 or self.id_of(number) == id):
+                    return number
         return id
 
     # -- admission and settlement
@@ -265,6 +265,8 @@ class MemoryLog:
         view = self._view
         if len(touches) == 1:
             name, kind, window = touches[0]
+            if kind == "read":
+                name = view.known(name)
             first = Entry(number, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin)
             view.slots.append(first)
             self._count += 1
@@ -328,7 +330,7 @@ class MemoryLog:
                     f"observed_at={learned.observed_at!r} is after the read's end: its clock must be the log's"
                 )
             decision: Admit | Refuse = ADMITTED
-            if first.depends_on and outcome == "ok" and not view.writes(first):
+            if first.depends_on and outcome == "ok" and first.kind == "read" and not view.writes(first):
                 number = view.next
                 decision = may_return(view, Claim(first.id, first.parent, first.depends_on, probes), least, number, now)
                 if type(decision) is Refuse and not bear:
@@ -714,7 +716,7 @@ def _was_end(event: Entry) -> Entry:
 
 
 def _prefix() -> str:
-    return secrets.token_hex(6)
+    return f"{secrets.token_hex(6)}-"
 
 
 def _after_fork() -> None:

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import attrs
 
@@ -53,42 +53,32 @@ class Notice:
     findings: Sequence[Finding]
 
 
+Asked: TypeAlias = "tuple[Origin, Sequence[Touch], tuple[Key, ...], Running | None]"
+"""What is asked of the log for one call, resolved once, before any wait: whose it is, what it touches, what it rests on,
+and the call that it is made in."""
+
+
 class Running:
-    """One call, from the time that it is asked for until it is settled. What it rests on is resolved once.
+    """A call that was let through, until it is settled. ``handled`` is the exception that was being handled before it."""
 
-    ``first`` is its first event once it was let through; ``handled`` the exception that was being handled before it.
-    """
-
-    __slots__ = ("done", "first", "handled", "keys", "log", "origin", "outer", "parent", "probes", "touches")
+    __slots__ = ("done", "first", "handled", "log", "outer", "probes")
 
     def __init__(
-        self,
-        log: MemoryLog,
-        origin: Origin,
-        touches: Sequence[Touch],
-        keys: tuple[Key, ...],
-        outer: Running | None,
+        self, log: MemoryLog, first: Entry, outer: Running | None, probes: Mapping[Id, Probe] | None
     ) -> None:
         self.log = log
-        self.origin = origin
-        self.touches = touches
-        self.keys = keys
+        self.first = first
         self.outer = outer
-        self.parent: int | None = None if outer is None else outer.first.id
-        self.probes: dict[Id, Probe] | None = None
-        self.first: Entry = _NOT_YET
-        self.handled: BaseException | None = None
+        self.probes = probes
+        self.handled = sys.exception()
         self.done = False
 
     @classmethod
     def unguarded(cls) -> Running:
         """Stands for a call that no log knows of."""
-        nobody = cls(None, Origin(), (), (), None)  # type: ignore[arg-type]
-        nobody.outer, nobody.done = current.get(), True
+        nobody = cls(None, None, current.get(), None)  # type: ignore[arg-type]
+        nobody.done = True
         return nobody
-
-
-_NOT_YET: Any = None
 
 
 current: ContextVar[Running | None] = ContextVar("intervalguard_current", default=None)
@@ -124,12 +114,16 @@ class Tool:
     unknown_on: tuple[type[BaseException], ...]
     may_land_for: int | None
     unstated: bool = False
-    touches: Callable[[_Args, _Kwargs], list[Touch]] = attrs.field(init=False)
+    asked: Grade | None = attrs.field(init=False)
+    bears: bool = attrs.field(init=False)
+    touches: Callable[[_Args, _Kwargs], Sequence[Touch]] = attrs.field(init=False)
     origin: Origin = attrs.field(init=False)
     learns: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.origin = Origin(self.name, probe=self.probe)
+        self.asked = None if self.mode == "observe" else self.least
+        self.bears = self.mode == "warn"
         self.touches = self._touches()
         self.learns = (
             self.version is not None
@@ -141,49 +135,55 @@ class Tool:
 
     def enter(self, args: _Args, kwargs: _Kwargs, depends_on: Any = None) -> Running | None:
         """Let the call through, or raise. ``None`` where the guard has a fault and the mode does not enforce."""
-        call = self._asked(args, kwargs, depends_on)
-        if call is None:
+        asked = self._asked(args, kwargs, depends_on)
+        if asked is None:
             return None
-        if call.keys and self.guard.probing:
-            for id, entry in self._probed(call):
-                self._probe(call, id, entry)
-        decision, first = self._ask(call)
+        probes: dict[Id, Probe] | None = None
+        if asked[2] and self.guard.probing:
+            probes = {}
+            for id, entry in self._probed(asked[2]):
+                self._probe(probes, id, entry)
+        decision, first = self._ask(asked, probes)
         if first is None:
             deadline = time.monotonic() + (0 if _on_a_loop() else self.wait_seconds)
             while first is None:
+                assert isinstance(decision, Wait)
                 left = deadline - time.monotonic() if decision.patient else 0
                 if left <= 0:
-                    decision, first = self._ask(call, True)
+                    decision, first = self._ask(asked, probes, True)
                 else:
                     woken = threading.Event()
-                    decision, first = self._ask(call, False, woken.set)
+                    decision, first = self._ask(asked, probes, False, woken.set)
                     if first is None and decision.patient:
                         woken.wait(left)
-        return self._let_through(call, decision, first)
+        return self._let_through(asked[3], probes, decision, first)
 
     async def enter_async(self, args: _Args, kwargs: _Kwargs, depends_on: Any = None) -> Running | None:
         """The same for a call on an event loop."""
-        call = self._asked(args, kwargs, depends_on)
-        if call is None:
+        asked = self._asked(args, kwargs, depends_on)
+        if asked is None:
             return None
-        if call.keys and self.guard.probing:
-            for id, entry in self._probed(call):
-                await self._probe_async(call, id, entry)
-        decision, first = self._ask(call)
+        probes: dict[Id, Probe] | None = None
+        if asked[2] and self.guard.probing:
+            probes = {}
+            for id, entry in self._probed(asked[2]):
+                await self._probe_async(probes, id, entry)
+        decision, first = self._ask(asked, probes)
         if first is None:
             deadline = time.monotonic() + (self.wait_seconds if _on_a_loop() else 0)
             while first is None:
+                assert isinstance(decision, Wait)
                 left = deadline - time.monotonic() if decision.patient else 0
                 if left <= 0:
-                    decision, first = self._ask(call, True)
+                    decision, first = self._ask(asked, probes, True)
                 else:
                     wake, woken = _loop_event()
-                    decision, first = self._ask(call, False, wake)
+                    decision, first = self._ask(asked, probes, False, wake)
                     if first is None and decision.patient:
                         await woken(left)
-        return self._let_through(call, decision, first)
+        return self._let_through(asked[3], probes, decision, first)
 
-    def _asked(self, args: _Args, kwargs: _Kwargs, depends_on: Any) -> Running | None:
+    def _asked(self, args: _Args, kwargs: _Kwargs, depends_on: Any) -> Asked | None:
         if self.unstated:
             warnings.warn(
                 f"the tracked call {self.name!r} did not specify writes=, and is treated as a read: pass writes=True if it"
@@ -202,11 +202,11 @@ class Tool:
                 if guard.require_session or self.rests_on is not None:
                     self._check_no_session(args, kwargs)
                 keys: list[Key] = guard.keys(depends_on) if depends_on is not None else []
-                return Running(log, self.origin, touches, tuple(keys), outer)
+                return self.origin, touches, tuple(keys), outer
             keys = self._resting(sitting, args, kwargs, touches)
             if depends_on is not None:
                 keys += guard.keys(depends_on)
-            return Running(log, sitting.origin(self), touches, tuple(dict.fromkeys(keys)), outer)
+            return sitting.origin(self), touches, tuple(dict.fromkeys(keys)), outer
         except Exception as error:
             if self.mode == "enforce":
                 raise
@@ -225,18 +225,22 @@ class Tool:
             " conversation"
         )
 
-    def _touches(self) -> Callable[[_Args, _Kwargs], list[Touch]]:
+    def _touches(self) -> Callable[[_Args, _Kwargs], Sequence[Touch]]:
         """What a call touches, as one function of its arguments."""
-        window, reads, writes = self.window, self.reads, self.writes
-        if reads is None or writes is None:
-            kind = "write" if reads is None else "read"
-            of_call = (writes if reads is None else reads).of_call  # type: ignore[union-attr]
-            return lambda args, kwargs: [(name, kind, window) for name in of_call(args, kwargs)]
-        of_reads, of_writes = reads.of_call, writes.of_call
-        return lambda args, kwargs: [
-            *((name, "read", window) for name in of_reads(args, kwargs)),
-            *((name, "write", window) for name in of_writes(args, kwargs)),
-        ]
+        window = self.window
+        of_reads = None if self.reads is None else self.reads.of_call
+        of_writes = None if self.writes is None else self.writes.of_call
+        of_only, kind = (of_reads, "read") if of_writes is None else (of_writes, "write")
+
+        def touches_one_kind(args: _Args, kwargs: _Kwargs) -> Sequence[Touch]:
+            names = of_only(args, kwargs)  # type: ignore[misc]
+            return ((names[0], kind, window),) if len(names) == 1 else [(name, kind, window) for name in names]
+
+        def touches_both(args: _Args, kwargs: _Kwargs) -> Sequence[Touch]:
+            read, written = of_reads(args, kwargs), of_writes(args, kwargs)  # type: ignore[misc]
+            return [(name, "read", window) for name in read] + [(name, "write", window) for name in written]
+
+        return touches_both if of_reads and of_writes else touches_one_kind
 
     def _resting(
         self, sitting: Seat, args: _Args, kwargs: _Kwargs, touches: Sequence[Touch]
@@ -250,29 +254,25 @@ class Tool:
         return []
 
     def _ask(
-        self, call: Running, waited: bool = False, wake: Callable[[], None] | None = None
+        self,
+        asked: Asked,
+        probes: Mapping[Id, Probe] | None,
+        waited: bool = False,
+        wake: Callable[[], None] | None = None,
     ) -> tuple[Any, Entry | None]:
-        return call.log.admit(
-            call.origin,
-            call.touches,
-            call.keys,
-            call.parent,
-            None if self.mode == "observe" else self.least,
-            call.probes,
-            waited,
-            self.mode == "warn",
-            wake,
-        )
+        origin, touches, keys, outer = asked
+        parent = None if outer is None else outer.first.id
+        return self.guard.log.admit(origin, touches, keys, parent, self.asked, probes, waited, self.bears, wake)
 
-    def _let_through(self, call: Running, decision: Any, first: Entry) -> Running:
+    def _let_through(
+        self, outer: Running | None, probes: Mapping[Id, Probe] | None, decision: Any, first: Entry
+    ) -> Running:
         if first.outcome == "refused":
             raise self._refusal(decision, first)
         guard = self.guard
         if decision.findings or guard.on_decision is not None or guard.logger.isEnabledFor(logging.DEBUG):
             self._notice("admit", first, decision.findings)
-        call.first = first
-        call.handled = sys.exception()
-        return call
+        return Running(guard.log, first, outer, probes)
 
     def _refusal(self, decision: Wait | Refuse, first: Entry) -> GuardError:
         log = self.guard.log
@@ -295,7 +295,7 @@ class Tool:
         first, log = running.first, running.log
         try:
             decision = log.settle(
-                first, outcome, None if self.mode == "observe" else self.least, self.mode == "warn", running.probes, learned
+                first, outcome, self.asked, self.bears, running.probes, learned
             )
         except ValueError as error:
             fault = error
@@ -350,16 +350,17 @@ class Tool:
 
     # -- probes
 
-    def _probed(self, call: Running) -> list[tuple[Id, Entry]]:
+    def _probed(self, keys: Sequence[Key]) -> list[tuple[Id, Entry]]:
+        """The dependencies of which a version is known, and a way to look at the current one."""
         found = []
-        for key in call.keys:
+        for key in keys:
             id = key[0] if type(key) is tuple else key
             entry = self.guard.log.find(id)
             if entry is not None and entry.extra is not None and entry.extra.version is not None and entry.origin.probe:
                 found.append((id, entry))
         return found
 
-    def _probe(self, call: Running, id: Id, entry: Entry) -> None:
+    def _probe(self, probes: dict[Id, Probe], id: Id, entry: Entry) -> None:
         try:
             start, _ = self.guard.log.ticks()
             version = entry.origin.probe(entry.name)
@@ -370,24 +371,19 @@ class Tool:
                     f"probe= of {entry.origin.tool!r} is async, and {self.name!r}, which rests on what it read, is not:"
                     " give a synchronous probe="
                 )
-            self._took(call, id, version, start)
+            probes[id] = Probe(version, start, *self.guard.log.ticks())
         except Exception as error:
             self.fault(f"probe= of {entry.origin.tool!r} failed", error)
 
-    async def _probe_async(self, call: Running, id: Id, entry: Entry) -> None:
+    async def _probe_async(self, probes: dict[Id, Probe], id: Id, entry: Entry) -> None:
         try:
             start, _ = self.guard.log.ticks()
             version = entry.origin.probe(entry.name)
             if isinstance(version, Awaitable):
                 version = await version
-            self._took(call, id, version, start)
+            probes[id] = Probe(version, start, *self.guard.log.ticks())
         except Exception as error:
             self.fault(f"probe= of {entry.origin.tool!r} failed", error)
-
-    def _took(self, call: Running, id: Id, version: Any, start: Any) -> None:
-        end, end_time = self.guard.log.ticks()
-        call.probes = call.probes or {}
-        call.probes[id] = Probe(version, start, end, end_time)
 
     # -- faults, notices
 

@@ -271,9 +271,9 @@ class Guard:
 
     def keys(self, depends_on: DependencyLike | Sequence[DependencyLike]) -> list[Key]:
         """What a caller says that a call rests on, as the log knows it."""
-        keys: list[Key] = []
         if type(depends_on) is list and len(depends_on) == 1 and type(depends_on[0]) is str:
             return [self.log.number_of(depends_on[0])]
+        keys: list[Key] = []
         for each in dependencies(depends_on):
             number = self.log.number_of(each.id)
             if each.name is None:
