@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from .events import conflict
-from .staleness import EXPIRED, IN_FLIGHT, Claim, Grade, Raw, ancestors, judge
+from .staleness import EXPIRED, IN_FLIGHT, Claims, Grade, Raw, ancestors, judge
 from .views import Entry, Id, Key, Position, View, narrowed
 
 Refusal: TypeAlias = Literal["suspect", "stale"]
@@ -56,10 +56,10 @@ class LogView(View, Protocol):
     """What admission asks beyond a rule: which pending calls write something and rest on something."""
 
     def in_flight(self) -> bool:
-        """Whether any write is pending, or was lost and may still land, or any call pins something."""
+        """Whether any write is pending, or was lost and may still land. What is pinned is pinned by a pending one."""
 
     def pinning(self) -> Iterable[Entry]:
-        """The pending calls that write and rest on something, by their first events."""
+        """The pending calls that write and rest on something, by one event or more."""
 
     def pins(self, call: Id) -> Iterable[str]:
         """What a pending call pins; `pinned` computes it, a log may keep it while the call is pending."""
@@ -67,7 +67,7 @@ class LogView(View, Protocol):
 
 def admit(
     view: LogView,
-    claim: Claim,
+    claim: Claims,
     touches: Sequence[Touch],
     least: Grade | None,
     at: Position,
@@ -100,7 +100,7 @@ def admit(
     return Admit(findings)
 
 
-def may_return(view: View, claim: Claim, least: Grade | None, at: Position, time: int) -> Admit | Refuse:
+def may_return(view: View, claim: Claims, least: Grade | None, at: Position, time: int) -> Admit | Refuse:
     """Whether what a derived read returned may be handed over: what it rests on, judged again as of its end."""
     findings = judge(view, claim, at, time)
     if not findings:
@@ -127,7 +127,7 @@ def pinned(view: View, keys: Iterable[Key]) -> Sequence[str]:
 
 
 def _blocked(
-    view: LogView, claim: Claim, writes: Sequence[str], reads: Sequence[str], at: Position
+    view: LogView, claim: Claims, writes: Sequence[str], reads: Sequence[str], at: Position
 ) -> tuple[Entry, str] | None:
     """A pending call that this one must wait for: it writes what this one touches, or pins what this one writes."""
     line: Iterable[Id] | None = None
@@ -149,7 +149,7 @@ def _blocked(
     return None
 
 
-def _patient(view: View, claim: Claim, blocker: Entry) -> bool:
+def _patient(view: View, claim: Claims, blocker: Entry) -> bool:
     """Whether the call may wait: a nested one only for calls whose outermost call is younger than its own (wait-die)."""
     if claim.parent is None:
         return True

@@ -103,6 +103,11 @@ class Node:
         self.watchers: list[Entry] | None = None
         self.limit = 8
 
+    def end(self, held: Ended, write: Entry) -> None:
+        held.add(write)
+        if self.latest is None or self.latest < write.end:
+            self.latest = write.end
+
     def empty(self) -> bool:
         return not (self.ok or self.errors or self.open or self.lost)
 
@@ -180,36 +185,25 @@ class Index(ABC):
     def finish(self, write: Entry) -> None:
         """A write, begun or not, counts from now on by its ``end`` and ``outcome``. O(depth + log n), amortized."""
         nodes = self._nodes_of(write.name)
-        if self._unsettled and self._unsettled.pop(write.id, None) is not None:
-            for node in nodes:
-                if node.open is not None and len(node.open) == 1 and node.open[0] is write:
-                    node.open = None
-                else:
-                    self._release(node, write)
-        if write.outcome == "ok" or write.outcome == "error":
-            self._end(nodes, write)
-        elif write.outcome == "unknown":
-            self._unsettled[write.id] = write
-            for node in nodes:
+        begun = self._unsettled and self._unsettled.pop(write.id, None) is not None
+        for node in nodes:
+            if begun:
+                self._release(node, write)
+            if write.outcome == "ok":
+                if node.ok is None:
+                    node.ok = Ended()
+                node.end(node.ok, write)
+            elif write.outcome == "error":
+                if node.errors is None:
+                    node.errors = Ended()
+                node.end(node.errors, write)
+            elif write.outcome == "unknown":
+                self._unsettled[write.id] = write
                 if node.lost is None:
                     node.lost = []
                 insort(node.lost, write, key=_start)
         if self._watched:
             self._touch(write.name)
-
-    def _end(self, nodes: Iterable[Node], write: Entry) -> None:
-        end, ok = write.end, write.outcome == "ok"
-        for node in nodes:
-            held = node.ok if ok else node.errors
-            if held is None:
-                held = Ended()
-                if ok:
-                    node.ok = held
-                else:
-                    node.errors = held
-            held.add(write)
-            if node.latest is None or node.latest < end:
-                node.latest = end
 
     def lapse(self, write: Entry) -> None:
         """A lost write can land no longer: it counts as an error that ended at ``until``. O(depth + log n)."""
@@ -221,7 +215,10 @@ class Index(ABC):
                 self._release(node, write)
         stand_in = copy(write)
         stand_in.outcome, stand_in.end, stand_in.memo = "error", extra.until, None
-        self._end(nodes, stand_in)
+        for node in nodes:
+            if node.errors is None:
+                node.errors = Ended()
+            node.end(node.errors, stand_in)
         self._touch(write.name)
 
     def drop(self, event: Entry) -> None:
@@ -401,7 +398,9 @@ class Index(ABC):
 
     def _release(self, node: Node, write: Entry) -> None:
         """Take a write out of those that have not ended, or that may still land."""
-        if node.open is not None and _taken_out(node.open, write):
+        if node.open is not None and len(node.open) == 1 and node.open[0] is write:
+            node.open = None
+        elif node.open is not None and _taken_out(node.open, write):
             node.open = node.open or None
         elif node.lost is not None and _taken_out(node.lost, write):
             node.lost = node.lost or None

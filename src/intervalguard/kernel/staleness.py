@@ -18,7 +18,7 @@ answer for is *unverifiable*, which is worse than stale: what is not verified is
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 from .views import MISSING, Entry, Id, Key, Memory, Position, Spared, View, narrowed
 
@@ -98,8 +98,24 @@ class Probe(NamedTuple):
     end_time: Any
 
 
+class Claims(Protocol):
+    """A call as the rule sees it: who it is, the call that it was made in, what it rests on, and what it looked at."""
+
+    @property
+    def call(self) -> Id: ...
+
+    @property
+    def parent(self) -> Id: ...
+
+    @property
+    def depends_on(self) -> Sequence[Key]: ...
+
+    @property
+    def probes(self) -> Mapping[Id, Probe] | None: ...
+
+
 class Claim(NamedTuple):
-    """A call as the rule sees it: who it is, the call that it was made in, what it rests on."""
+    """A call that is no event."""
 
     call: Id
     parent: Id
@@ -110,7 +126,7 @@ class Claim(NamedTuple):
 NOBODY = Claim(None, None, ())
 
 
-def judge(view: View, claim: Claim, at: Position, time: Any) -> list[Raw]:
+def judge(view: View, claim: Claims, at: Position, time: Any) -> list[Raw]:
     """What the log says as of ``at`` of everything that the call rests on: one finding for each dependency not fresh.
 
     ``time`` is the time of ``at`` in microseconds; it serves ages alone. Laws L2, L3 and L4. Costs the number of
@@ -126,7 +142,7 @@ def judge(view: View, claim: Claim, at: Position, time: Any) -> list[Raw]:
     return list(found.values()) if found else []
 
 
-def _dependency(view: View, claim: Claim, id: Id, name: str | None, at: Position, time: Any) -> Said | None:
+def _dependency(view: View, claim: Claims, id: Id, name: str | None, at: Position, time: Any) -> Said | None:
     """The worst of one dependency of the call itself: as it stands, by its age, and by what it was derived from."""
     read = view.find(id)
     if read is None:
@@ -163,7 +179,7 @@ def _aged(read: Entry, probe: Probe | None, time: Any) -> Grade | None:
 
 def _edge(
     view: View,
-    claim: Claim,
+    claim: Claims,
     user: Id,
     keys: Iterable[Key],
     read: Entry,
@@ -210,7 +226,7 @@ def observation(read: Entry) -> tuple[Position, Position]:
     return seen, seen
 
 
-def _spares(view: View, claim: Claim, user: Id, keys: Iterable[Key], read: Entry) -> Spared:
+def _spares(view: View, claim: Claims, user: Id, keys: Iterable[Key], read: Entry) -> Spared:
     """The writes that do not supersede ``read`` where ``user`` rests directly on it (law L3).
 
     Those of the call judged, of its ancestors and of the calls nested in it, of the two calls of this edge, and those
@@ -239,7 +255,7 @@ def ancestors(view: View, call: Id) -> Mapping[Id, None]:
     return line
 
 
-def _derived(view: View, claim: Claim, read: Entry, at: Position) -> Said | None:
+def _derived(view: View, claim: Claims, read: Entry, at: Position) -> Said | None:
     """What the closure of a derived read says to the call: what it says to anyone, unless the witness is spared to it."""
     memory = view.memory()
     if memory is not None:
@@ -251,7 +267,7 @@ def _derived(view: View, claim: Claim, read: Entry, at: Position) -> Said | None
     return _swept(view, claim, read.call, at)
 
 
-def _swept(view: View, claim: Claim, call: Id, at: Position) -> Said | None:
+def _swept(view: View, claim: Claims, call: Id, at: Position) -> Said | None:
     """The worst over the closure of ``call``: over everything that it was derived from, through reads, up to writes."""
     worst: Said | None = None
     seen = {call}
@@ -291,7 +307,7 @@ def _remembered(view: View, call: Id, at: Position, memory: Memory) -> Any:
     return memory.recall(call, at)
 
 
-def _sources(view: View, claim: Claim, call: Id, at: Position) -> tuple[Said | None, list[Id]]:
+def _sources(view: View, claim: Claims, call: Id, at: Position) -> tuple[Said | None, list[Id]]:
     """The worst of what ``call`` rests on directly, and the calls of the derived reads among it."""
     worst: Said | None = None
     derived: dict[Id, None] = {}

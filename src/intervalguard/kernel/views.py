@@ -51,8 +51,10 @@ class Entry:
 
     Slotted and writable, for a log holds millions of them and settles each once; the frozen `Event` is the face that
     people see. ``end`` is ``None`` while the event is open, ``took`` its length in microseconds. ``origin`` is the
-    log's own, ``memo`` a view's.
+    log's own, ``memo`` a view's. The first event of a call is a claim, too: it has what the rule asks of a call.
     """
+
+    probes = None
 
     __slots__ = (
         "call",

@@ -60,7 +60,7 @@ class Held(Index):
         self.base = 1
         self.older: dict[int, Entry] = {}
         self.calls: dict[int, list[Entry]] = {}
-        self.resting: dict[int, Entry] = {}
+        self.deriving: dict[int, Entry] = {}
         self._pins: dict[int, Sequence[str]] = {}
 
     @property
@@ -98,10 +98,10 @@ class Held(Index):
         return bool(read.depends_on)
 
     def in_flight(self) -> bool:
-        return bool(self._unsettled or self.resting)
+        return bool(self._unsettled)
 
     def pinning(self) -> Iterable[Entry]:
-        return [each for each in self.resting.values() if self.writes(each)]
+        return [each for each in self._unsettled.values() if each.depends_on and each.outcome == "pending"]
 
     def writes(self, first: Entry) -> bool:
         """Whether a call, given by its first event, writes something."""
@@ -116,9 +116,14 @@ class Held(Index):
         return pins
 
     def unpin(self, call: Id) -> None:
-        self.resting.pop(call, None)
+        if self.deriving:
+            self.deriving.pop(call, None)
         if self._pins:
             self._pins.pop(call, None)
+
+    def resting(self) -> list[Entry]:
+        """The pending calls that rest on something: the derived reads, and those that write."""
+        return [*self.deriving.values(), *self.pinning()]
 
     def time_of(self, number: int) -> int:
         """When the endpoint with this number was."""
@@ -237,71 +242,48 @@ class MemoryLog:
         """
         with self._lock:
             view = self._view
-            now = self._now()
+            now = monotonic_ns() // 1000 + self._offset if self._clock is None else self._now()
             if self._deferred or self._lapsing:
                 self._catch_up(now)
             number = view.base + len(view.slots)
-            decision = admit(view, Claim(number, parent, depends_on, probes), touches, least, number, now, waited)
+            if len(touches) == 1:
+                name, kind, window = touches[0]
+                first = Entry(
+                    number, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin
+                )
+                events: Sequence[Entry] = (first,)
+            else:
+                events = [
+                    Entry(id, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin)
+                    for id, (name, kind, window) in enumerate(touches or _UNNAMED, number)
+                ]
+                first = events[0]
+            claim = first if probes is None else Claim(number, parent, depends_on, probes)
+            decision = admit(view, claim, touches, least, number, now, waited)
             if type(decision) is Admit or (bear and (waited or type(decision) is Refuse)):
-                return decision, self._record(origin, touches, depends_on, parent, number, now)
+                for each in events:
+                    if each.kind == "write":
+                        view.begin(each)
+                if depends_on and number not in view._unsettled:
+                    view.deriving[number] = first
+                self._record(events)
+                return decision, first
             if type(decision) is Refuse or waited:
-                first = self._record(origin, touches, depends_on, parent, number, now, "refused")
+                self._record(events)
                 self._settle(first, "refused", now)
                 return decision, first
             if wake is not None:
                 self._waiters.setdefault(decision.blocker.call, []).append(wake)  # type: ignore[union-attr]
             return decision, None
 
-    def _record(
-        self,
-        origin: Origin,
-        touches: Sequence[Touch],
-        depends_on: tuple[Key, ...],
-        parent: int | None,
-        number: int,
-        now: int,
-        outcome: str = "pending",
-    ) -> Entry:
+    def _record(self, events: Sequence[Entry]) -> None:
         view = self._view
-        if len(touches) == 1:
-            name, kind, window = touches[0]
-            if kind == "read":
-                name = view.known(name)
-            first = Entry(number, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin)
-            view.slots.append(first)
-            self._count += 1
-            if kind == "write" and outcome == "pending":
-                view.begin(first)
-        else:
-            first = self._record_several(origin, touches or [("", "read", None)], depends_on, parent, number, now, outcome)
-        if depends_on and outcome == "pending":
-            view.resting[number] = first
+        view.slots += events
+        self._count += len(events)
+        if len(events) > 1:
+            view.calls[events[0].id] = list(events)
         if self._max_events is not None and self._count > self._max_events:
             self._drop_oldest()
-        return first
-
-    def _record_several(
-        self,
-        origin: Origin,
-        touches: Sequence[Touch],
-        depends_on: tuple[Key, ...],
-        parent: int | None,
-        number: int,
-        now: int,
-        outcome: str,
-    ) -> Entry:
-        view = self._view
-        events = [
-            Entry(number + place, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin)
-            for place, (name, kind, window) in enumerate(touches)
-        ]
-        view.slots += events
-        view.calls[number] = events
-        for each in events:
-            self._count += 1
-            if each.kind == "write" and outcome == "pending":
-                view.begin(each)
-        return events[0]
 
     def settle(
         self,
@@ -322,7 +304,7 @@ class MemoryLog:
             if first.outcome != "pending":
                 return None
             view = self._view
-            now = self._now()
+            now = monotonic_ns() // 1000 + self._offset if self._clock is None else self._now()
             if self._deferred or self._lapsing:
                 self._catch_up(now)
             if learned is not None and learned.observed_at is not None and micros(learned.observed_at) > now:
@@ -332,7 +314,8 @@ class MemoryLog:
             decision: Admit | Refuse = ADMITTED
             if first.depends_on and outcome == "ok" and first.kind == "read" and not view.writes(first):
                 number = view.next
-                decision = may_return(view, Claim(first.id, first.parent, first.depends_on, probes), least, number, now)
+                claim = first if probes is None else Claim(first.id, first.parent, first.depends_on, probes)
+                decision = may_return(view, claim, least, number, now)
                 if type(decision) is Refuse and not bear:
                     outcome = "refused"
             if learned is not None:
@@ -503,7 +486,7 @@ class MemoryLog:
                 view.older[number] = entry
             if entry.end == number:
                 first = view.call(entry.call)[0] if entry.call != entry.id else entry
-                if view.resting and in_use is None:
+                if in_use is None:
                     in_use = self._in_use()
                 if (in_use and first.id in in_use) or entry.outcome == "unknown":
                     self._spared.append(first)
@@ -527,7 +510,7 @@ class MemoryLog:
         """The calls that pending ones rest on, through reads."""
         view = self._view
         calls: set[int] = set()
-        stack = [key for each in view.resting.values() for key in each.depends_on]
+        stack = [key for each in view.resting() for key in each.depends_on]
         while stack:
             key = stack.pop()
             source = view.find(key[0] if type(key) is tuple else key)
@@ -704,6 +687,7 @@ class Registry(Sequence[Event]):
         return f"<registry of {len(self)} events>"
 
 
+_UNNAMED: Sequence[Touch] = [("", "read", None)]
 _NO_EXTRA = Extra()
 _live: weakref.WeakSet[MemoryLog] = weakref.WeakSet()
 

@@ -6,7 +6,6 @@ thread's event and one on a loop's future; `Tool.leave`, `Tool.fail` and `Tool.c
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 import time
@@ -140,9 +139,8 @@ class Tool:
             return None
         probes: dict[Id, Probe] | None = None
         if asked[2] and self.guard.probing:
-            probes = {}
             for id, entry in self._probed(asked[2]):
-                self._probe(probes, id, entry)
+                probes = self._probe(probes, id, entry)
         decision, first = self._ask(asked, probes)
         if first is None:
             deadline = time.monotonic() + (0 if _on_a_loop() else self.wait_seconds)
@@ -156,7 +154,10 @@ class Tool:
                     decision, first = self._ask(asked, probes, False, woken.set)
                     if first is None and decision.patient:
                         woken.wait(left)
-        return self._let_through(asked[3], probes, decision, first)
+        guard = self.guard
+        if first.outcome == "refused" or decision.findings or guard.on_decision or guard.logger.isEnabledFor(10):
+            self._tell(decision, first)
+        return Running(guard.log, first, asked[3], probes)
 
     async def enter_async(self, args: _Args, kwargs: _Kwargs, depends_on: Any = None) -> Running | None:
         """The same for a call on an event loop."""
@@ -165,9 +166,8 @@ class Tool:
             return None
         probes: dict[Id, Probe] | None = None
         if asked[2] and self.guard.probing:
-            probes = {}
             for id, entry in self._probed(asked[2]):
-                await self._probe_async(probes, id, entry)
+                probes = await self._probe_async(probes, id, entry)
         decision, first = self._ask(asked, probes)
         if first is None:
             deadline = time.monotonic() + (self.wait_seconds if _on_a_loop() else 0)
@@ -181,7 +181,10 @@ class Tool:
                     decision, first = self._ask(asked, probes, False, wake)
                     if first is None and decision.patient:
                         await woken(left)
-        return self._let_through(asked[3], probes, decision, first)
+        guard = self.guard
+        if first.outcome == "refused" or decision.findings or guard.on_decision or guard.logger.isEnabledFor(10):
+            self._tell(decision, first)
+        return Running(guard.log, first, asked[3], probes)
 
     def _asked(self, args: _Args, kwargs: _Kwargs, depends_on: Any) -> Asked | None:
         if self.unstated:
@@ -264,15 +267,11 @@ class Tool:
         parent = None if outer is None else outer.first.id
         return self.guard.log.admit(origin, touches, keys, parent, self.asked, probes, waited, self.bears, wake)
 
-    def _let_through(
-        self, outer: Running | None, probes: Mapping[Id, Probe] | None, decision: Any, first: Entry
-    ) -> Running:
+    def _tell(self, decision: Any, first: Entry) -> None:
+        """Raise what refuses the call, or tell those who want to know that it was let through."""
         if first.outcome == "refused":
             raise self._refusal(decision, first)
-        guard = self.guard
-        if decision.findings or guard.on_decision is not None or guard.logger.isEnabledFor(logging.DEBUG):
-            self._notice("admit", first, decision.findings)
-        return Running(guard.log, first, outer, probes)
+        self._notice("admit", first, decision.findings)
 
     def _refusal(self, decision: Wait | Refuse, first: Entry) -> GuardError:
         log = self.guard.log
@@ -360,7 +359,7 @@ class Tool:
                 found.append((id, entry))
         return found
 
-    def _probe(self, probes: dict[Id, Probe], id: Id, entry: Entry) -> None:
+    def _probe(self, probes: dict[Id, Probe] | None, id: Id, entry: Entry) -> dict[Id, Probe] | None:
         try:
             start, _ = self.guard.log.ticks()
             version = entry.origin.probe(entry.name)
@@ -371,19 +370,23 @@ class Tool:
                     f"probe= of {entry.origin.tool!r} is async, and {self.name!r}, which rests on what it read, is not:"
                     " give a synchronous probe="
                 )
-            probes[id] = Probe(version, start, *self.guard.log.ticks())
+            return {**(probes or {}), id: Probe(version, start, *self.guard.log.ticks())}
         except Exception as error:
             self.fault(f"probe= of {entry.origin.tool!r} failed", error)
+            return probes
 
-    async def _probe_async(self, probes: dict[Id, Probe], id: Id, entry: Entry) -> None:
+    async def _probe_async(
+        self, probes: dict[Id, Probe] | None, id: Id, entry: Entry
+    ) -> dict[Id, Probe] | None:
         try:
             start, _ = self.guard.log.ticks()
             version = entry.origin.probe(entry.name)
             if isinstance(version, Awaitable):
                 version = await version
-            probes[id] = Probe(version, start, *self.guard.log.ticks())
+            return {**(probes or {}), id: Probe(version, start, *self.guard.log.ticks())}
         except Exception as error:
             self.fault(f"probe= of {entry.origin.tool!r} failed", error)
+            return probes
 
     # -- faults, notices
 
