@@ -51,15 +51,19 @@ def fenced(document: Path) -> list[Fenced]:
 
 
 _KINDS = [
-    (re.compile(r"\b[0-9a-f]{12}-(\d+)\b"), r"ID-\1"),
-    (re.compile(r"\b[0-9a-f]{32}\b"), "ID"),
     (re.compile(r"'[0-9a-f]{16}'"), "'KEY'"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "TIME"),
     (re.compile(r"^( +)\d+\.\d\d s ", re.MULTILINE), r"\1SECONDS s "),
 ]
 
 
+_ID = re.compile(r"\b[0-9a-f]{12}-\d+\b|\b[0-9a-f]{32}\b")
+
+
 def normal(text: str) -> str:
+    """The text with ids counted in the order in which they come, so that the same stay the same."""
+    ids: dict[str, str] = {}
+    text = _ID.sub(lambda match: ids.setdefault(match[0], f"ID{len(ids) + 1}"), text)
     for pattern, kind in _KINDS:
         text = pattern.sub(kind, text)
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
@@ -125,6 +129,8 @@ def _run_console(block: Fenced, where: str, folder: Path) -> None:
 
 
 def _commands(text: str) -> Iterator[tuple[str, str]]:
+    """Each command, with the lines after ``> `` that belong to it, and its output."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-        command, _, output = part.partition("\n")
-        yield command, output
+        match = re.match(r"(.*\n(?:> .*\n)*)", part)
+        assert match is not None
+        yield re.sub(r"^> ", "", match[0], flags=re.MULTILINE).rstrip("\n"), part[match.end() :]

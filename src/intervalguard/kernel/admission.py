@@ -10,7 +10,8 @@ A decision is one of a closed union. The log records the event of an `Admit` in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from .events import conflict
@@ -130,12 +131,11 @@ def _blocked(
     view: LogView, claim: Claims, writes: Sequence[str], reads: Sequence[str], at: Position
 ) -> tuple[Entry, str] | None:
     """A pending call that this one must wait for: it writes what this one touches, or pins what this one writes."""
-    line: Iterable[Id] | None = None
+    line: Mapping[Id, None] | None = None
     for name in (*writes, *reads):
         if not view.undisturbed(name, at, at):
             line = ancestors(view, claim.parent) if line is None else line
-            held = line
-            blocker = view.first_open(name, at, lambda write: write.call in held or write.call == claim.call)
+            blocker = view.first_open(name, at, partial(_one_of, line, claim.call))
             if blocker is not None:
                 return blocker, name
     if writes:
@@ -147,6 +147,10 @@ def _blocked(
                         if conflict(name, pin):
                             return call, pin
     return None
+
+
+def _one_of(line: Container[Id], call: Id, write: Entry) -> bool:
+    return write.call in line or write.call == call
 
 
 def _patient(view: View, claim: Claims, blocker: Entry) -> bool:

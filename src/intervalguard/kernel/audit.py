@@ -10,15 +10,11 @@ from datetime import datetime
 from operator import attrgetter
 
 from .events import INEFFECTIVE, Event, micros
-from .index import Index, Node
+from .index import Index
 from .staleness import Claim, Raw, judge
 from .views import Entry, Id, Key, Order, Position, entry, standing
 
 _start = attrgetter("start")
-
-_NAMES = 1 << 16
-"""For so many names it is remembered which writes conflict with them."""
-
 
 class Replay(Index):
     """The past of a log, played forward: `advance` to a position, then ask. O(n log n) for the whole log.
@@ -55,7 +51,6 @@ class Replay(Index):
         self._own: list[Entry] = []
         for write in self._starts:
             self._node_at(write.name)
-        self._written: dict[str, tuple[Node, ...]] = {}
 
     def _endings(self) -> Iterator[tuple[Position, Entry]]:
         for write in self._starts:
@@ -126,29 +121,6 @@ class Replay(Index):
             else:
                 self.finish(write)
         self._begun, self._ended = begun, ended
-
-    def undisturbed(self, name: str, since: Position, at: Position) -> bool:
-        for node in self._nodes(name):
-            if node.open or node.lost or (node.latest is not None and node.latest >= since):
-                return False
-        return True
-
-    def _conflicting(self, name: str) -> Iterator[Node]:
-        return iter(self._nodes(name))
-
-    def _nodes(self, name: str) -> tuple[Node, ...]:
-        """The nodes of all the writes that the log will have, so they are looked up once for a name."""
-        nodes = self._written.get(name)
-        if nodes is None:
-            if len(self._written) >= _NAMES:
-                self._written.clear()
-            nodes = self._written[name] = tuple(super()._conflicting(name))
-        return nodes
-
-    def _touch(self, name: str) -> None:
-        if self._watched:
-            for node in super()._conflicting(name):
-                self._wake(node)
 
     def judged(self) -> list[Entry]:
         """The calls that rest on something and were not refused: their first events, in the order of their starts."""

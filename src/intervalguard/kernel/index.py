@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from operator import attrgetter
 from typing import Any
@@ -25,6 +25,10 @@ from .views import GONE, MISSING, Entry, Id, Key, Position, Spared
 
 _start = attrgetter("start")
 _end = attrgetter("end")
+
+_FOUND = 4096
+"""For so many names it is kept which nodes conflict with them."""
+
 
 class Ended(list[Entry]):
     """Writes that ended, by start. ``peaks`` are those that no earlier one outlasts: by start, and by end too."""
@@ -140,6 +144,7 @@ class Index(ABC):
     def __init__(self, names: int | None = None) -> None:
         self._at: dict[str, Node] = {}
         self._below: dict[str, Node] = {}
+        self._found: dict[str, tuple[Node, ...]] = {}
         self._unsettled: dict[Id, Entry] = {}
         self._watched = False
         self._floor: Position = None
@@ -247,18 +252,9 @@ class Index(ABC):
     def undisturbed(self, name: str, since: Position, at: Position) -> bool:
         if self._dropped is not None and self._dropped >= since and self.dropped_since(name, since):
             return False
-        node = self._at.get(name)
-        if node is not None and (node.open or node.lost or (node.latest is not None and node.latest >= since)):
-            return False
-        node = self._below.get(name)
-        if node is not None and (node.open or node.lost or (node.latest is not None and node.latest >= since)):
-            return False
-        cut = name.rfind("/")
-        while cut > 0:
-            node = self._at.get(name[:cut])
-            if node is not None and (node.open or node.lost or (node.latest is not None and node.latest >= since)):
+        for node in self._found.get(name) or self._conflicting(name):
+            if (node.latest is not None and node.latest >= since) or node.open or node.lost:
                 return False
-            cut = name.rfind("/", 0, cut)
         return True
 
     def first_after(self, name: str, after: Position, at: Position, spared: Spared) -> Entry | None:
@@ -369,6 +365,7 @@ class Index(ABC):
     def _node_at(self, name: str) -> Node:
         node = self._at.get(name)
         if node is None:
+            self._found.clear()
             node = self._at[name] = Node(name)
             above = []
             for prefix in prefixes(name):
@@ -387,14 +384,15 @@ class Index(ABC):
             node = self._node_at(name)
         return node.all
 
-    def _conflicting(self, name: str) -> Iterator[Node]:
-        for node in (self._at.get(name), self._below.get(name)):
-            if node is not None:
-                yield node
-        for prefix in prefixes(name):
-            node = self._at.get(prefix)
-            if node is not None:
-                yield node
+    def _conflicting(self, name: str) -> tuple[Node, ...]:
+        """The nodes of the writes that conflict with ``name``, kept until there is a new node or one less."""
+        nodes = self._found.get(name)
+        if nodes is None:
+            if len(self._found) >= _FOUND:
+                self._found.clear()
+            candidates = [self._at.get(name), self._below.get(name), *map(self._at.get, prefixes(name))]
+            nodes = self._found[name] = tuple(node for node in candidates if node is not None)
+        return nodes
 
     def _release(self, node: Node, write: Entry) -> None:
         """Take a write out of those that have not ended, or that may still land."""
@@ -418,6 +416,7 @@ class Index(ABC):
             if old is None or not old.empty():
                 continue
             self._wake(old)
+            self._found.clear()
             del self._at[oldest]
             for under in old.above:
                 under.names -= 1

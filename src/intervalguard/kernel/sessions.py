@@ -23,35 +23,56 @@ class Unread(str):
 
 
 class Own:
-    """The ``ok`` events of one session, in the order of their ends, by name and by the names above. O(depth) to add."""
+    """The ``ok`` events of one session, in the order of their ends, by name and by the names above. O(depth) to add.
 
-    __slots__ = ("_at", "_below")
+    Of what the log dropped the first and the last of each name stay, whatever else goes: what was known once and can be
+    verified no longer is never taken for what was never known, be it asked as of now or as of a turn's beginning.
+    ``held`` is how many of its events the log holds.
+    """
+
+    __slots__ = ("_at", "_below", "_gone", "_limit", "held")
 
     def __init__(self) -> None:
         self._at: dict[str, list[Entry]] = {}
         self._below: dict[str, list[Entry]] = {}
+        self._gone = 0
+        self._limit = 8
+        self.held = 0
 
     def add(self, event: Entry) -> None:
-        events = self._at.setdefault(event.name, [])
-        if events and events[-1].memo is GONE:
-            self._remove(events[-1])
-        events.append(event)
+        """An event of the session ended well, after all that were added before."""
+        self.held += 1
+        self._at.setdefault(event.name, []).append(event)
         for prefix in prefixes(event.name):
             self._below.setdefault(prefix, []).append(event)
 
-    def forget(self, event: Entry) -> None:
-        """Let go of an event that the log dropped, unless it is the last that the session knows of its name."""
-        if self._at[event.name][-1] is not event:
-            self._remove(event)
+    def forget(self) -> None:
+        """The log dropped one of the events. Amortized O(depth)."""
+        self.held -= 1
+        self._gone += 1
+        if self._gone > self._limit:
+            self._prune()
 
-    def _remove(self, event: Entry) -> None:
-        self._at[event.name].remove(event)
-        for prefix in prefixes(event.name):
-            self._below[prefix].remove(event)
+    def _prune(self) -> None:
+        kept: dict[int, None] = {}
+        for events in self._at.values():
+            gone = [each for each in events if each.memo is GONE]
+            events[:] = [each for each in events if each.memo is not GONE or each is gone[0] or each is gone[-1]]
+            kept.update(dict.fromkeys(map(id, events)))
+        for events in self._below.values():
+            events[:] = [each for each in events if id(each) in kept]
+        self._gone = 0
+        self._limit = len(kept) + 8
 
     def names(self) -> list[str]:
         """The names that the session has touched and knows of."""
         return list(self._at)
+
+    def names_below(self, name: str, until: Position) -> list[str]:
+        """Those of them below ``name`` that it had touched by ``until``; ``None`` for no limit."""
+        events = self._below.get(name, ())
+        stop = len(events) if until is None else bisect_right(events, until, key=_end)
+        return list(dict.fromkeys(each.name for each in events[:stop]))
 
     def covering(self, name: str, until: Position) -> Entry | None:
         """The last event that ended by ``until`` and whose name covers ``name``; ``None`` for no limit."""
@@ -88,14 +109,16 @@ def resting(own: Own, name: str, until: Position = None) -> list[Key]:
 
 
 def resting_by_itself(own: Own, writes: Iterable[str], until: Position = None) -> list[Key]:
-    """What a write rests on where it names nothing: its own resources, or what is known of the parts below them."""
+    """What a write rests on where it names nothing: its own resources, or what is known of the parts below them.
+
+    O((names below + 1) x depth x log n + result).
+    """
     keys: dict[Key, None] = {}
     for name in writes:
-        if own.covering(name, until) is not None:
-            keys.update(dict.fromkeys(resting(own, name, until)))
-        else:
-            keys.update(dict.fromkeys(each.id for each in own.conflicting(name, None, until)))
-    return list(keys)
+        known = [name] if own.covering(name, until) is not None else own.names_below(name, until)
+        for each in known:
+            keys.update(dict.fromkeys(resting(own, each, until)))
+    return [key for key in keys if type(key) is not tuple or key[0] not in keys]
 
 
 def _key(event: Entry, name: str) -> Key:

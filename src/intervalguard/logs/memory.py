@@ -11,7 +11,7 @@ import os
 import secrets
 import threading
 import weakref
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
@@ -54,10 +54,10 @@ class Learned(NamedTuple):
 class Held(Index):
     """The events that a memory log holds, as a view of the present."""
 
-    def __init__(self, names: int | None) -> None:
+    def __init__(self, names: int | None, first: int = 1) -> None:
         super().__init__(names)
         self.slots: list[Entry] = []
-        self.base = 1
+        self.base = first
         self.older: dict[int, Entry] = {}
         self.calls: dict[int, list[Entry]] = {}
         self.deriving: dict[int, Entry] = {}
@@ -109,6 +109,12 @@ class Held(Index):
             return first.kind == "write"
         return any(each.kind == "write" for each in self.calls.get(first.id, ()))
 
+    def may_land(self, first: Entry) -> bool:
+        """Whether a lost call may still change something: it writes, and its time to land has not run out."""
+        return any(
+            each.kind == "write" and (each.extra is None or each.extra.until is None) for each in self.call(first.call)
+        )
+
     def pins(self, call: Id) -> Sequence[str]:
         pins = self._pins.get(call)
         if pins is None:
@@ -143,6 +149,11 @@ class Held(Index):
                 high = middle
         return low - 0.5
 
+    def earliest(self, time: int) -> Position:
+        """The same, but before everything for a time of which the log no longer holds what was before and after it."""
+        place = self.place(time)
+        return place if place > self.base else 0.5
+
     def entries(self) -> list[Entry]:
         """What is held, oldest first."""
         older = sorted(self.older.items())
@@ -156,7 +167,8 @@ class MemoryLog:
     It holds at most ``max_events`` settled events; older ones are dropped by the order of their ends, but never open
     ones, lost writes, or what a pending call rests on. ``None`` is no bound. ``clock`` gives aware datetimes for tests
     and simulations; without it time is the wall clock at the start plus a monotonic one. Memory is O(events held), and
-    what is kept of dropped events to tell that they were there is bounded by ``max_events`` names.
+    what is kept of dropped events to tell that they were there is bounded by ``max_events`` names. A session is
+    remembered by the names that it touched as long as fewer than ``max_events`` others are of which nothing is held.
 
     Every method is safe to call from any thread. After a fork the child has a copy of its own, with new ids; the calls
     that were pending in the parent are lost to it, and count as ``unknown``.
@@ -171,22 +183,29 @@ class MemoryLog:
             raise ValueError(f"max_events={max_events!r} is less than 1: use None for no bound")
         self._max_events = max_events
         self._clock = clock
-        self._clear()
+        self._prefixes: list[tuple[int, str]] = []
+        self._clear(1)
         self._lock = threading.RLock()
         _live.add(self)
 
-    def _clear(self) -> None:
-        self._view = Held(self._max_events)
-        self._prefixes: list[tuple[int, str]] = [(1, _prefix())]
-        self._prefix = self._prefixes[0][1]
+    def _clear(self, first: int) -> None:
+        self._view = Held(self._max_events, first)
+        self._cleared = first
+        self._renew(first)
         self._offset = time_ns() // 1000 - monotonic_ns() // 1000
         self._latest = -(1 << 62)
         self._count = 0
         self._spared: deque[Entry] = deque()
-        self._sessions: dict[str, Own] = {}
+        self._sessions: dict[str | None, Own] = {}
+        self._idle: OrderedDict[str, None] = OrderedDict()
         self._lapsing: list[tuple[int, int]] = []
         self._waiters: dict[int, list[Callable[[], None]]] = {}
-        self._deferred: deque[tuple[Entry, Outcome]] = deque()
+        self._deferred: deque[tuple[Entry, Outcome, int | None]] = deque()
+
+    def _renew(self, first: int) -> None:
+        """Give the numbers from ``first`` on ids of their own."""
+        self._prefix, self._first = _prefix(), first
+        self._prefixes.append((first, self._prefix))
 
     # -- time, ids
 
@@ -206,17 +225,17 @@ class MemoryLog:
         """The public id of what the log knows by this number."""
         if type(number) is not int:
             return str(number)
-        if len(self._prefixes) == 1:
+        if number >= self._first:
             return f"{self._prefix}{number}"
         return next(f"{prefix}{number}" for first, prefix in reversed(self._prefixes) if number >= first)
 
     def number_of(self, id: str) -> Id:
         """The inverse of `id_of`; an id that is not this log's stands for itself."""
-        for _, prefix in self._prefixes:
+        for _, prefix in reversed(self._prefixes):
             if id.startswith(prefix):
                 digits = id[len(prefix) :]
-                number = int(digits) if digits.isdecimal() and len(digits) < 20 else 0
-                if number and (len(self._prefixes) == 1 or self.id_of(number) == id):
+                number = int(digits) if digits.isdecimal() and digits.isascii() and len(digits) < 20 else 0
+                if number >= self._cleared and digits[0] != "0" and (prefix == self._prefix or self.id_of(number) == id):
                     return number
         return id
 
@@ -279,7 +298,8 @@ class MemoryLog:
     def _record(self, events: Sequence[Entry]) -> None:
         view = self._view
         view.slots += events
-        self._count += len(events)
+        if events[0].name:
+            self._count += len(events)
         if len(events) > 1:
             view.calls[events[0].id] = list(events)
         if self._max_events is not None and self._count > self._max_events:
@@ -326,12 +346,20 @@ class MemoryLog:
             wake()
         return decision
 
-    def settle_from_anywhere(self, first: Entry, outcome: Outcome) -> None:
-        """Settle a call from where the lock may be held by this very thread: from a finalizer. It never waits for it."""
-        if self._lock._is_owned():  # type: ignore[attr-defined]
-            self._deferred.append((first, outcome))
-        else:
-            self.settle(first, outcome)
+    def settle_from_anywhere(self, first: Entry, outcome: Outcome, may_land_for: int | None = None) -> None:
+        """Settle a call from where any lock may be held by this very thread: from a finalizer. It waits for none.
+
+        Where the log's own is held, it is settled as that is let go, or in the next step.
+        """
+        self._deferred.append((first, outcome, may_land_for))
+        self._settle_deferred()
+
+    def _settle_deferred(self) -> None:
+        while self._deferred and not self._lock._is_owned() and self._lock.acquire(blocking=False):  # type: ignore[attr-defined]
+            try:
+                self._catch_up(self._now())
+            finally:
+                self._lock.release()
 
     def resolve(self, number: Id, outcome: Outcome) -> list[Event]:
         """Settle an ``unknown`` call, by the number of one of its events. Raises ``LookupError`` or ``ValueError``."""
@@ -359,6 +387,8 @@ class MemoryLog:
                 if each.kind == "write":
                     view.finish(each)
             view.slots.append(events[0])
+            if outcome == "ok":
+                self._remember(events)
             return [self.event(each) for each in events]
 
     def write_outside(self, origin: Origin, name: str, since: datetime | None) -> Entry:
@@ -370,8 +400,8 @@ class MemoryLog:
             number = start = view.next
             start_time = now
             if since is not None and micros(since) < now:
-                start = min(number, int(view.place(micros(since)) + 0.5))
-                start_time = now if start == number else view.time_of(start)
+                start = min(number, int(view.earliest(micros(since)) + 0.5))
+                start_time = micros(since) if start < view.base else now if start == number else view.time_of(start)
             entry = Entry(number, name, "write", "ok", start, number, start_time, now - start_time, (), None, number, None, origin)
             view.slots.append(entry)
             self._count += 1
@@ -406,18 +436,25 @@ class MemoryLog:
             view.unpin(first.id)
         if self._waiters:
             wakers = self._waiters.pop(first.id, wakers)
-        session = first.origin.session
-        if session is not None and outcome == "ok":
-            own = self._sessions.get(session)
-            if own is None:
-                own = self._sessions[session] = Own()
-            for each in events:
-                if each.name:
-                    own.add(each)
+        if outcome == "ok" and first.origin.session is not None:
+            self._remember(events)
         if first.name == "":
             first.memo = GONE
-            self._count -= 1
         return wakers
+
+    def _remember(self, events: Sequence[Entry]) -> None:
+        """These events of one call, which ended well, are what its session knows from now on."""
+        session = events[0].origin.session
+        if session is None:
+            return
+        own = self._sessions.get(session)
+        if own is None:
+            own = self._sessions[session] = Own()
+        elif not own.held:
+            self._idle.pop(session, None)
+        for each in events:
+            if each.name:
+                own.add(each)
 
     def _learn(self, first: Entry, learned: Learned) -> None:
         """Note what the result told of a call that is about to end."""
@@ -426,9 +463,12 @@ class MemoryLog:
             self._name(first, learned.names)
         if learned.version is not None or learned.observed_at is not None:
             seen_time = None if learned.observed_at is None else micros(learned.observed_at)
-            seen = None if seen_time is None else view.place(seen_time)
+            seen = None if seen_time is None else view.earliest(seen_time)
             for each in view.call(first.id):
-                each.extra = Extra(seen, seen_time, learned.version)
+                if each.kind == "read":
+                    each.extra = Extra(seen, seen_time, learned.version)
+                elif learned.version is not None:
+                    each.extra = Extra(version=learned.version)
 
     def _name(self, first: Entry, names: Sequence[tuple[str, int | None]]) -> None:
         """Give a call the names that its result told: the unnamed first event takes one, the others are new events."""
@@ -436,6 +476,7 @@ class MemoryLog:
         rest = list(names)
         if first.name == "":
             first.name, first.window = rest.pop(0)
+            self._count += 1
         events = view.calls.get(first.id) or [first]
         for name, window in rest:
             each = Entry(
@@ -450,9 +491,10 @@ class MemoryLog:
     def _catch_up(self, now: int) -> None:
         """Settle what a finalizer could not, and let lost writes lapse that can land no longer."""
         while self._deferred:
-            first, outcome = self._deferred.popleft()
+            first, outcome, may_land_for = self._deferred.popleft()
             if first.outcome == "pending":
-                for wake in self._settle(first, outcome, now):
+                until = None if may_land_for is None or outcome != "unknown" else now + may_land_for
+                for wake in self._settle(first, outcome, now, until):
                     wake()
         while self._lapsing and self._lapsing[0][0] < now:
             until, id = heappop(self._lapsing)
@@ -460,6 +502,8 @@ class MemoryLog:
             if write is not None and write.outcome == "unknown" and write.extra is not None:
                 write.extra.until = self._view.place(until)
                 self._view.lapse(write)
+                if self._max_events is not None:
+                    self._spared.append(self._view.call(write.call)[0])
 
     # -- retention
 
@@ -471,7 +515,7 @@ class MemoryLog:
             if first.memo is GONE:
                 continue
             in_use = self._in_use() if in_use is None else in_use
-            if first.id in in_use or first.outcome == "unknown":
+            if first.id in in_use:
                 self._spared.append(first)
             else:
                 self._drop(first)
@@ -486,9 +530,11 @@ class MemoryLog:
                 view.older[number] = entry
             if entry.end == number:
                 first = view.call(entry.call)[0] if entry.call != entry.id else entry
+                if entry.outcome == "unknown" and view.may_land(first):
+                    continue  # it comes by again when it is settled, or can land no longer
                 if in_use is None:
                     in_use = self._in_use()
-                if (in_use and first.id in in_use) or entry.outcome == "unknown":
+                if first.id in in_use:
                     self._spared.append(first)
                 else:
                     self._drop(first)
@@ -504,7 +550,11 @@ class MemoryLog:
             self._count -= 1
             view.drop(each)
             if own is not None and each.outcome == "ok":
-                own.forget(each)
+                own.forget()
+        if own is not None and not own.held and self._max_events is not None:
+            self._idle[first.origin.session] = None
+            if len(self._idle) > self._max_events:
+                del self._sessions[self._idle.popitem(last=False)[0]]
 
     def _in_use(self) -> set[int]:
         """The calls that pending ones rest on, through reads."""
@@ -551,7 +601,9 @@ class MemoryLog:
             found: dict[Id, Raw] = {}
             for name in own.names():
                 claim = Claim(None, None, resting(own, name, until))
-                found.update((raw.dependency, raw) for raw in judge(view, claim, view.next, now))
+                for raw in judge(view, claim, view.next, now):
+                    if raw.dependency not in found or found[raw.dependency].grade < raw.grade:
+                        found[raw.dependency] = raw
             return list(found.values())
 
     def judge(self, depends_on: Sequence[Key]) -> list[Raw]:
@@ -642,7 +694,7 @@ class MemoryLog:
             for first in (*self._view.older.values(), *self._view.slots):
                 if first.outcome == "pending":
                     first.outcome, first.memo = "unknown", GONE
-            self._clear()
+            self._clear(self._view.next)
         for wake in waiting:
             wake()
 
@@ -658,8 +710,7 @@ class MemoryLog:
         for entry in [*view.older.values(), *view.slots]:
             if entry.outcome == "pending" and entry.call == entry.id:
                 self._settle(entry, "unknown", now)
-        self._prefix = _prefix()
-        self._prefixes.append((view.next, self._prefix))
+        self._renew(view.next)
 
 
 class Registry(Sequence[Event]):

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any
 
 from ..kernel.events import Event
-from .calls import Running, Tool, current
+from .calls import Running, Tool, back_to, current
 
 
 class Block:
@@ -51,7 +51,7 @@ class Block:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._running is not None
-        current.reset(self._token)
+        back_to(self._token)
         if error is not None:
             self._tool.fail(self._running, error)
         else:

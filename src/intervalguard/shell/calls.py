@@ -11,13 +11,13 @@ import threading
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import attrs
 
-from ..kernel.admission import Refuse, Touch, Wait
+from ..kernel.admission import Admit, Refuse, Touch, Wait
 from ..kernel.events import Event, Outcome
 from ..kernel.explain import Finding
 from ..kernel.staleness import Grade, Probe, Raw
@@ -83,6 +83,15 @@ class Running:
 current: ContextVar[Running | None] = ContextVar("intervalguard_current", default=None)
 """The call whose body runs here."""
 
+
+def back_to(token: Token[Running | None]) -> None:
+    """Put back what `current` was, unless the call ended in another context, as of a task that was destroyed."""
+    try:
+        current.reset(token)
+    except ValueError:
+        pass
+
+
 last: ContextVar[Running | None] = ContextVar("intervalguard_last", default=None)
 """The call that was settled last here."""
 
@@ -90,7 +99,7 @@ last: ContextVar[Running | None] = ContextVar("intervalguard_last", default=None
 def last_event() -> Event | None:
     """The first event of the guarded call that ended last in this thread or task; ``None`` before any has. O(1)."""
     call = last.get()
-    return None if call is None else call.log.event(call.first)
+    return None if call is None or not call.first.name else call.log.event(call.first)
 
 
 @attrs.define(eq=False, slots=True)
@@ -150,10 +159,11 @@ class Tool:
                 if left <= 0:
                     decision, first = self._ask(asked, probes, True)
                 else:
-                    woken = threading.Event()
-                    decision, first = self._ask(asked, probes, False, woken.set)
+                    gate = threading.Lock()  # a finalizer on this very thread may open it: an Event would lock it out
+                    gate.acquire()
+                    decision, first = self._ask(asked, probes, False, gate.release)
                     if first is None and decision.patient:
-                        woken.wait(left)
+                        gate.acquire(timeout=min(left, threading.TIMEOUT_MAX))
         guard = self.guard
         if first.outcome == "refused" or decision.findings or guard.on_decision or guard.logger.isEnabledFor(10):
             self._tell(decision, first)
@@ -204,11 +214,8 @@ class Tool:
             if sitting is None or sitting.guard is not guard:
                 if guard.require_session or self.rests_on is not None:
                     self._check_no_session(args, kwargs)
-                keys: list[Key] = guard.keys(depends_on) if depends_on is not None else []
-                return self.origin, touches, tuple(keys), outer
-            keys = self._resting(sitting, args, kwargs, touches)
-            if depends_on is not None:
-                keys += guard.keys(depends_on)
+                return self.origin, touches, () if depends_on is None else guard.keys(depends_on), outer
+            keys = [*self._resting(sitting, args, kwargs, touches), *guard.keys(depends_on)]
             return sitting.origin(self), touches, tuple(dict.fromkeys(keys)), outer
         except Exception as error:
             if self.mode == "enforce":
@@ -271,7 +278,11 @@ class Tool:
         """Raise what refuses the call, or tell those who want to know that it was let through."""
         if first.outcome == "refused":
             raise self._refusal(decision, first)
-        self._notice("admit", first, decision.findings)
+        try:
+            self._notice("admit", first, decision.findings)
+        except BaseException:
+            self.guard.log.settle(first, "failed")
+            raise
 
     def _refusal(self, decision: Wait | Refuse, first: Entry) -> GuardError:
         log = self.guard.log
@@ -288,24 +299,38 @@ class Tool:
         """Settle a call whose body returned; raise where its result must be withheld."""
         if running.done:
             return result
-        fault, learned = self._learned(args, kwargs, result) if self.learns else (None, None)
+        fault: Exception | None = None
+        outcome: Outcome = "ok"
+        learned: Learned | None = None
+        if self.learns:
+            try:
+                fault, learned = self._learned(args, kwargs, result)
+            except BaseException:
+                running.done = True
+                running.log.settle(running.first, "error" if self.writes is None else "ok")
+                raise
+            if fault is not None and self.writes is None:
+                outcome = "error"
         running.done = True
-        outcome: Outcome = "error" if fault is not None and self.writes is None else "ok"
-        first, log = running.first, running.log
         try:
-            decision = log.settle(
-                first, outcome, self.asked, self.bears, running.probes, learned
-            )
+            decision = running.log.settle(running.first, outcome, self.asked, self.bears, running.probes, learned)
         except ValueError as error:
             fault = error
-            decision = log.settle(first, "error" if self.writes is None else "ok")
+            decision = running.log.settle(running.first, "error" if self.writes is None else "ok")
         last.set(running)
-        if decision is not None and not decision.findings and fault is None:
-            return result
+        if fault is not None or decision is None or decision.findings:
+            self._tell_end(running, decision, fault, result)
+        return result
+
+    def _tell_end(
+        self, running: Running, decision: Admit | Refuse | None, fault: Exception | None, result: Any
+    ) -> None:
+        """Raise what withholds a result, and whatever else went wrong at the end of a call."""
+        first, log = running.first, running.log
         if decision is None:
             if first.memo is not GONE:
                 raise LeaseLostError(log.event(first), result)
-            return result
+            return
         if first.outcome == "refused":
             self._notice("withhold", first, decision.findings)
             findings = log.findings(_refused(decision.findings, self.least), log.id_of(first.id))
@@ -314,7 +339,6 @@ class Tool:
             self._notice("admit", first, decision.findings)
         if fault is not None:
             self.fault("the call ran, but the guard could not read its result", fault)
-        return result
 
     def _learned(self, args: _Args, kwargs: _Kwargs, result: Any) -> tuple[Exception | None, Learned | None]:
         """What the result tells, or the fault of the function that should have told it."""
@@ -328,14 +352,14 @@ class Tool:
         except Exception as error:
             return error, None
 
-    def fail(self, running: Running, error: BaseException) -> None:
-        """Settle a call whose body raised."""
+    def fail(self, running: Running, error: BaseException, closing: bool = False) -> None:
+        """Settle a call whose body raised, perhaps while its stream was ``closing``."""
         if running.done:
             return
         running.done = True
-        outcome = outcome_of(error, running.handled, self.no_effect_on, self.unknown_on)
-        if isinstance(error, GeneratorExit):
-            running.log.settle_from_anywhere(running.first, outcome)
+        outcome = outcome_of(error, running.handled, self.no_effect_on, self.unknown_on, closing)
+        if closing or isinstance(error, GeneratorExit):
+            running.log.settle_from_anywhere(running.first, outcome, self.may_land_for)
         else:
             running.log.settle(running.first, outcome, may_land_for=self.may_land_for)
             last.set(running)
@@ -345,7 +369,7 @@ class Tool:
         if not running.done:
             running.done = True
             outcome: Outcome = "unknown" if lost else "ok" if self.writes is None else "error"
-            running.log.settle_from_anywhere(running.first, outcome)
+            running.log.settle_from_anywhere(running.first, outcome, self.may_land_for)
 
     # -- probes
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import math
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from inspect import Signature
 from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, cast, get_args
 
 from ..kernel.admission import LEAST, Refusal
-from ..kernel.events import DependencyLike, Event, check_name, check_window, dependencies, window_micros
+from ..kernel.events import Dependency, DependencyLike, Event, check_name, check_window, dependencies, window_micros
 from ..kernel.views import Key, narrowed
 from ..logs.memory import MemoryLog, Origin
 from .blocks import Block
@@ -269,19 +269,18 @@ class Guard:
         _one_of("outcome", outcome, ("ok", "failed", "error"))
         return self.log.resolve(self.log.number_of(event_id), outcome)[0]
 
-    def keys(self, depends_on: DependencyLike | Sequence[DependencyLike]) -> list[Key]:
+    def keys(self, depends_on: DependencyLike | Iterable[DependencyLike] | None) -> tuple[Key, ...]:
         """What a caller says that a call rests on, as the log knows it."""
         if type(depends_on) is list and len(depends_on) == 1 and type(depends_on[0]) is str:
-            return [self.log.number_of(depends_on[0])]
-        keys: list[Key] = []
-        for each in dependencies(depends_on):
-            number = self.log.number_of(each.id)
-            if each.name is None:
-                keys.append(number)
-            else:
-                entry = self.log.find(number)
-                keys.append((number, each.name if entry is None else narrowed(entry, each.name)))
-        return keys
+            return (self.log.number_of(depends_on[0]),)
+        return tuple(dict.fromkeys(self._key(each) for each in dependencies(depends_on)))
+
+    def _key(self, given: Dependency) -> Key:
+        number = self.log.number_of(given.id)
+        if given.name is None:
+            return number
+        entry = self.log.find(number)
+        return (number, given.name if entry is None else narrowed(entry, given.name))
 
 
 def _constant(names: tuple[str, ...]) -> Names:
@@ -289,6 +288,8 @@ def _constant(names: tuple[str, ...]) -> Names:
 
 
 def _name(function: Callable[..., Any]) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return cast(str, name).rpartition("<locals>.")[2]
 

@@ -15,16 +15,20 @@ def outcome_of(
     handled: BaseException | None,
     no_effect_on: tuple[type[BaseException], ...],
     unknown_on: tuple[type[BaseException], ...],
+    closing: bool = False,
 ) -> Outcome:
     """``failed`` where the exception is known to have changed nothing, ``unknown`` where the call was lost, else ``error``.
 
     A call is lost to a time-out, a lost connection, a cancellation or another exception that is no `Exception`, to
     ``unknown_on``, or to any of these in the chain of causes. ``handled`` is the exception that was being handled when
-    the call began: the chain stops there, for it is not the call's.
+    the call began: the chain stops there, for it is not the call's. ``closing`` says that it was a stream which was
+    being closed: that alone is no cause.
     """
     if isinstance(error, no_effect_on):
         return "failed"
     for cause in _causes(error, handled):
+        if closing and cause is not error and isinstance(cause, GeneratorExit):
+            continue
         if not isinstance(cause, Exception | BaseExceptionGroup) or isinstance(cause, (*_LOST, *unknown_on)):
             return "unknown"
         expired = sys.modules.get("subprocess")

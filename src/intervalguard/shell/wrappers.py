@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from ..kernel.events import DependencyLike
-from .calls import Running, Tool, current
-
+from .calls import Running, Tool, back_to, current
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -53,6 +53,9 @@ def guarded(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
     else:
         wrapper = _plain(function, tool)
     wrapper = functools.wraps(function)(wrapper)
+    if not inspect.isroutine(function):
+        wrapper.__name__ = tool.name.rpartition(".")[2]
+        wrapper.__annotations__ = _annotations(function)
     wrapper.__intervalguard__ = tool  # type: ignore[attr-defined]
     return wrapper
 
@@ -61,6 +64,17 @@ def is_stream(function: Callable[..., Any]) -> bool:
     """Whether calling ``function`` gives a stream of items and no result."""
     called = _called(function)
     return inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called)
+
+
+def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of an object that has none of its own for its call."""
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except Exception:
+        signature = inspect.signature(function)
+    empty = inspect.Signature.empty
+    hints = {name: each.annotation for name, each in signature.parameters.items() if each.annotation is not empty}
+    return hints if signature.return_annotation is empty else {**hints, "return": signature.return_annotation}
 
 
 def _called(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,15 +87,15 @@ def _called(function: Callable[..., Any]) -> Callable[..., Any]:
 class _Safety:
     """Settles a call whose frame goes away without having run to an end, as of a stream that a closed loop forgot."""
 
-    __slots__ = ("_lost", "_running", "_tool")
+    __slots__ = ("_lost", "_tool", "running")
 
     def __init__(self, tool: Tool, running: Running, lost: bool = False) -> None:
         self._tool = tool
-        self._running = running
+        self.running = running
         self._lost = lost
 
     def __del__(self) -> None:
-        self._tool.close(self._running, self._lost)
+        self._tool.close(self.running, self._lost)
 
 
 def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
@@ -100,17 +114,20 @@ def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
         finally:
             current.reset(token)
         if type(result) in _LAZY:
-            return _LAZY[type(result)](lambda *_, **__: result, tool, running)(*args, **kwargs)
+            safety = _Safety(tool, running, lost=type(result) is CoroutineType)
+            return _LAZY[type(result)](lambda *_, **__: result, tool, safety)(*args, **kwargs)
         return leave(running, args, kwargs, result)
 
     return wrapper
 
 
-def _awaited(function: Callable[..., Any], tool: Tool, begun: Running | None = None) -> Callable[..., Any]:
+def _awaited(function: Callable[..., Any], tool: Tool, begun: _Safety | None = None) -> Callable[..., Any]:
     async def wrapper(*args: Any, depends_on: Any = None, **kwargs: Any) -> Any:
-        running = begun or await tool.enter_async(args, kwargs, depends_on)
+        running = begun.running if begun else await tool.enter_async(args, kwargs, depends_on)
         if running is None:
             return await function(*args, **kwargs)
+        if begun:
+            running.handled = sys.exception()
         token = current.set(running)
         try:
             result = await function(*args, **kwargs)
@@ -118,77 +135,72 @@ def _awaited(function: Callable[..., Any], tool: Tool, begun: Running | None = N
             tool.fail(running, error)
             raise
         finally:
-            current.reset(token)
+            back_to(token)
         return tool.leave(running, args, kwargs, result)
 
-    if begun is None:
-        return wrapper
-    safety = _Safety(tool, begun, lost=True)
-
-    async def kept(*args: Any, safety: _Safety = safety, **kwargs: Any) -> Any:
-        return await wrapper(*args, **kwargs)
-
-    return kept
+    return wrapper
 
 
-def _stream(function: Callable[..., Any], tool: Tool, begun: Running | None = None) -> Callable[..., Any]:
+def _stream(function: Callable[..., Any], tool: Tool, begun: _Safety | None = None) -> Callable[..., Any]:
     def wrapper(*args: Any, depends_on: Any = None, **kwargs: Any) -> Any:
-        running = begun or tool.enter(args, kwargs, depends_on)
+        running = begun.running if begun else tool.enter(args, kwargs, depends_on)
         if running is None:
             return (yield from function(*args, **kwargs))
-        safety = _Safety(tool, running)  # noqa: F841
+        safety = begun or _Safety(tool, running)  # noqa: F841
+        closing = False
         try:
             body = function(*args, **kwargs)
             step, sent = body.send, None
             while True:
+                running.handled = sys.exception()
                 item = _inside(running, step, sent)
                 try:
                     sent = yield item
                     step = body.send
                 except GeneratorExit:
+                    closing = True
                     _inside(running, body.close)
+                    tool.close(running)
                     raise
                 except BaseException as error:
                     step, sent = body.throw, error
         except StopIteration as stop:
             result = stop.value
-        except GeneratorExit:
-            tool.close(running)
-            raise
         except BaseException as error:
-            tool.fail(running, error)
+            tool.fail(running, error, closing)
             raise
         return tool.leave(running, args, kwargs, result)
 
     return wrapper
 
 
-def _async_stream(function: Callable[..., Any], tool: Tool, begun: Running | None = None) -> Callable[..., Any]:
+def _async_stream(function: Callable[..., Any], tool: Tool, begun: _Safety | None = None) -> Callable[..., Any]:
     async def wrapper(*args: Any, depends_on: Any = None, **kwargs: Any) -> Any:
-        running = begun or await tool.enter_async(args, kwargs, depends_on)
+        running = begun.running if begun else await tool.enter_async(args, kwargs, depends_on)
         if running is None:
             running = Running.unguarded()
-        safety = _Safety(tool, running)  # noqa: F841
+        safety = begun or _Safety(tool, running)  # noqa: F841
+        closing = False
         try:
             body = function(*args, **kwargs)
-            step, sent = body.asend, None
+            step, sent = _first_step(body), None
             while True:
+                running.handled = sys.exception()
                 item = await _inside_async(running, step(sent))
                 try:
                     sent = yield item
                     step = body.asend
                 except GeneratorExit:
+                    closing = True
                     await _inside_async(running, body.aclose())
+                    tool.close(running)
                     raise
                 except BaseException as error:
                     step, sent = body.athrow, error
         except StopAsyncIteration:
             pass
-        except GeneratorExit:
-            tool.close(running)
-            raise
         except BaseException as error:
-            tool.fail(running, error)
+            tool.fail(running, error, closing)
             raise
         tool.leave(running, args, kwargs, None)
 
@@ -208,7 +220,21 @@ async def _inside_async(running: Running, step: Any) -> Any:
     try:
         return await step
     finally:
-        current.reset(token)
+        back_to(token)
+
+
+def _first_step(body: Any) -> Callable[..., Any]:
+    """The first step of an asynchronous stream, which the loop does not learn of: closing it is its wrapper's part."""
+
+    def step(sent: None) -> Any:
+        firstiter = sys.get_asyncgen_hooks().firstiter
+        sys.set_asyncgen_hooks(firstiter=None)
+        try:
+            return body.asend(sent)
+        finally:
+            sys.set_asyncgen_hooks(firstiter=firstiter)
+
+    return step
 
 
 _LAZY: dict[type, Callable[..., Callable[..., Any]]] = {
