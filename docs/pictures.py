@@ -65,9 +65,7 @@ def instants() -> str:
 
 def five() -> str:
     """Which of the five each of the thirteen counts as."""
-    rows = [
-        f"| {', '.join(r for r in ALLEN if FIVE[r] == coarse)} | {coarse} |" for coarse in dict.fromkeys(FIVE.values())
-    ]
+    rows = [f"| {', '.join(r for r in ALLEN if FIVE[r] == coarse)} | {coarse} |" for coarse in dict.fromkeys(FIVE.values())]
     return "\n".join(["| Allen relation of a to b | five |", "| --- | --- |", *rows])
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from strategies import BASE, NAMES, logs, times
 
 from intervalguard.kernel.audit import Replay
-from intervalguard.kernel.events import Event
+from intervalguard.kernel.events import Event, conflict
+from intervalguard.kernel.index import Index
 from intervalguard.kernel.staleness import observation
 from intervalguard.kernel.views import Entry, Order, Position, SequenceView, View, entry
 
@@ -125,6 +126,72 @@ def test_a_calls_own_writes_in_flight_may_be_left_out(events, data):
                 raise AssertionError("the index may leave writes out, never add them")
 
 
+class Live(Index):
+    """An index that hears of writes as they begin and end, and of no other events."""
+
+    def find(self, id: str) -> None: ...
+
+    def was_dropped(self, id: str) -> bool:
+        return False
+
+    def call(self, call: str) -> tuple[Entry, ...]:
+        return ()
+
+    def rests_on(self, call: str) -> tuple[str, ...]:
+        return ()
+
+    def hear(self, write: Entry, at: Position) -> None:
+        """What happens to a write at a position: it begins, it ends or is lost, it can land no longer."""
+        if write.kind != "write":
+            return
+        until = write.extra.until if write.outcome == "unknown" and write.extra is not None else None
+        if write.start == at and (write.end is None or write.end > at) and write.outcome != "unknown":
+            self.begin(write)
+        elif write.outcome == "unknown" and write.start == at and until != at:
+            self.finish(write)
+        if write.end == at and write.outcome != "unknown":
+            self.finish(write)
+        if until == at:
+            self.lapse(write)
+
+
+@times(1)
+@given(events=logs(), names=st.sampled_from((None, 0, 1)), data=st.data())
+def test_an_index_that_drops_answers_or_says_that_it_dropped(events, names, data):
+    """L5: fed by hand and forgetting old writes, it answers as one that keeps all, or says that a write was dropped."""
+    for event in events:  # A lost write is lost from its start on here, and a failed one is none.
+        outcome = "error" if event.outcome == "unknown" and event.end_time else event.outcome
+        events = events.but(event.id, outcome=outcome)
+    specification, index = SequenceView(events), Live(names)
+    places = positions(specification)
+    keeps = data.draw(st.integers(0, 3))
+    one = data.draw(st.sampled_from(places))
+    held: list[Entry] = []
+    dropped: list[Entry] = []
+    for at in places:
+        for write in specification.entries:
+            if write.outcome not in ("failed", "refused"):
+                index.hear(write, at)
+                if write.kind == "write" and write.end == at and write.outcome in ("ok", "error"):
+                    held.append(write)
+        while len(held) > keeps:
+            dropped.append(held.pop(0))
+            index.drop(dropped[-1])
+        for name in ASKED:
+            for since in {places[0], one, at}:
+                missed = any(conflict(name, write.name) and write.end >= since for write in dropped)
+                if not missed:
+                    expected = writes(specification, name, since, at, nobody)
+                    assert expected == writes(index, name, since, at, nobody)
+                    assert specification.undisturbed(name, since, at) >= index.undisturbed(name, since, at)
+                if names is None:
+                    assert missed == index.dropped_since(name, since)
+                    assert index.undisturbed(name, since, at) == (specification.undisturbed(name, since, at) and not missed)
+                elif missed:
+                    assert index.dropped_since(name, since)
+                    assert not index.undisturbed(name, since, at)
+
+
 @times(1)
 @given(events=logs())
 def test_the_index_finds_events_and_calls(events):
@@ -134,6 +201,7 @@ def test_the_index_finds_events_and_calls(events):
         assert specification.find(event.id).origin is index.find(event.id).origin is event
         assert [each.id for each in specification.call(event.call)] == [each.id for each in index.call(event.call)]
         assert set(specification.rests_on(event.call)) == set(index.rests_on(event.call))
+        assert specification.is_derived(specification.find(event.id)) == index.is_derived(index.find(event.id))
     for view in (specification, index):
         assert view.find("nobody") is None
         assert not view.was_dropped("nobody")

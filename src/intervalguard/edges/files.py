@@ -318,14 +318,7 @@ class _Reader:
             seen = None if seen is None else self._time(record, "observed_at", up=False)
             until = None if until is None else self._time(record, "may_land_until", up=True)
             extra = Extra(None, seen, version, None, until)
-        if (
-            outcome != "ok"
-            or end is None
-            or end < start
-            or end_seq is not None
-            or seen is not None
-            or until is not None
-        ):
+        if outcome != "ok" or end is None or end < start or end_seq is not None or seen is not None or until is not None:
             outcome = self._outcome(record, outcome, start, end, seen, until)
 
         window = get("validity_window_seconds")
@@ -507,14 +500,10 @@ class _Reader:
             raise Fault("seq", self._seqs[place], words, self._line(place))
         if self._end_seqs and len(self._end_seqs) < self._settled:
             place = next(
-                place
-                for place, entry in enumerate(self.entries)
-                if entry.took is not None and place not in self._end_seqs
+                place for place, entry in enumerate(self.entries) if entry.took is not None and place not in self._end_seqs
             )
             numbered = self._line(next(iter(self._end_seqs)))
-            words = (
-                f"end_seq is missing, but line {numbered} has one: number the ends of all settled events, or of none"
-            )
+            words = f"end_seq is missing, but line {numbered} has one: number the ends of all settled events, or of none"
             raise Fault("end_seq", None, words, self._line(place))
 
     def _check_narrowed(self) -> None:
@@ -586,9 +575,7 @@ class _Reader:
         times = [time for time, _ in ends]
         highest = list(accumulate((number for _, number in ends), max))
         lowest = min(number for _, number in ends) - 1
-        bare = sorted(
-            {time for extra in self._extras for time in (extra.seen_time, extra.until_time) if time is not None}
-        )
+        bare = sorted({time for extra in self._extras for time in (extra.seen_time, extra.until_time) if time is not None})
         placed: dict[int | None, int | None] = {None: None}
         for rank, time in enumerate(bare, start=1):
             index = bisect_right(times, time)

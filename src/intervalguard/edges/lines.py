@@ -15,7 +15,8 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import IO, Any, TypeAlias, cast
+from io import BufferedReader
+from typing import Any, TypeAlias, cast
 
 from intervalguard.kernel.explain import quoted, visible
 
@@ -37,9 +38,7 @@ class EventFileError(ValueError):
     ``line`` counts from 1. ``line``, ``field`` and ``value`` are ``None`` where the trouble is with the whole.
     """
 
-    def __init__(
-        self, words: str, file: str, line: int | None = None, field: str | None = None, value: Any = None
-    ) -> None:
+    def __init__(self, words: str, file: str, line: int | None = None, field: str | None = None, value: Any = None) -> None:
         place = visible(file) if line is None else f"{visible(file)}:{line}"
         super().__init__(f"{place}: {visible(words)}")
         self.file = file
@@ -85,10 +84,10 @@ def pieces(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, 
     number = 1
     try:
         with ExitStack() as stack:
-            stream, place, size = _open(file, stack)
+            read, place, size = _open(file, stack)
             rest = b""
             done = 0
-            for piece in iter(lambda: stream.read(_PIECE), b""):
+            for piece in iter(lambda: read(_PIECE), b""):
                 done += len(piece)
                 if progress is not None:
                     progress(done if place is None else place(), size)
@@ -117,18 +116,21 @@ def pieces(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, 
         raise EventFileError(f"cannot be read: {error.strerror or error}", file) from None
 
 
-def _open(file: str, stack: ExitStack) -> tuple[IO[bytes], Callable[[], int] | None, int | None]:
-    """A stream of bytes, how far its file was read and how long that is, where it is known."""
+_Read: TypeAlias = Callable[[int], bytes]
+
+
+def _open(file: str, stack: ExitStack) -> tuple[_Read, Callable[[], int] | None, int | None]:
+    """What reads the bytes, and how far its file was read and how long that is, where it is known."""
     if file == "-":
-        return sys.stdin.buffer, None, None
+        return cast("BufferedReader", sys.stdin.buffer).read1, None, None
     try:
         raw = stack.enter_context(open(file, "rb"))  # noqa: SIM115
     except ValueError as error:
         raise EventFileError(f"cannot be read: {error}", file) from None
     size = os.fstat(raw.fileno()).st_size or None
     if file.endswith(".gz"):
-        return cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=raw))), raw.tell, size
-    return raw, raw.tell, size
+        return stack.enter_context(gzip.GzipFile(fileobj=raw)).read, raw.tell, size
+    return raw.read, raw.tell, size
 
 
 # -- objects

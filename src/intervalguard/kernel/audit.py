@@ -39,10 +39,9 @@ class Replay(Index):
         for call, one in alone.items():
             named = held.get(call)
             if named is not None and named.call == call:
-                calls.setdefault(call, [one]).append(named)
-        for call, events in calls.items():
-            del alone[call]
-            events.sort(key=_start)
+                calls.setdefault(call, [one])
+        if calls:
+            self._gather(entries)
         self._starts = sorted(
             (each for each in entries if each.kind == "write" and each.outcome not in INEFFECTIVE), key=_start
         )
@@ -51,6 +50,18 @@ class Replay(Index):
         self._own: list[Entry] = []
         for write in self._starts:
             self._node_at(write.name)
+
+    def _gather(self, entries: Iterable[Entry]) -> None:
+        """The events of each call that has several, by start, and of one start in the order of the log."""
+        calls = self._calls
+        for call, events in calls.items():
+            self._alone.pop(call, None)
+            events.clear()
+        for each in entries:
+            if each.call in calls:
+                calls[each.call].append(each)
+        for events in calls.values():
+            events.sort(key=_start)
 
     def _endings(self) -> Iterator[tuple[Position, Entry]]:
         for write in self._starts:

@@ -188,7 +188,9 @@ def _edge(
     probe: Probe | None = None,
 ) -> Said | None:
     """What the log says of ``read``, known by ``name``, for the call ``user`` that rests directly on it by ``keys``."""
-    since, until = (read.start, read.end) if read.extra is None else observation(read)
+    since, until = read.start, read.end
+    if read.extra is not None:
+        since, until = observation(read)
     if probe is not None and read.extra is not None and probe.version == read.extra.version:
         since, until = probe.start, probe.end
     settled = read.outcome == "ok" and read.end <= at

@@ -30,6 +30,9 @@ from ..kernel.views import GONE, Entry, Extra, Id, Key, Position
 
 DEFAULT_MAX_EVENTS = 100_000
 
+_NUMBERS = 1024
+"""For so many ids it is kept which numbers they are: an id is named when it has just been seen."""
+
 
 @attrs.frozen(eq=False)
 class Origin:
@@ -205,6 +208,7 @@ class MemoryLog:
     def _renew(self, first: int) -> None:
         """Give the numbers from ``first`` on ids of their own."""
         self._prefix, self._first = _prefix(), first
+        self._numbers: dict[str, int] = {}
         self._prefixes.append((first, self._prefix))
 
     # -- time, ids
@@ -231,13 +235,23 @@ class MemoryLog:
 
     def number_of(self, id: str) -> Id:
         """The inverse of `id_of`; an id that is not this log's stands for itself."""
-        for _, prefix in reversed(self._prefixes):
-            if id.startswith(prefix):
-                digits = id[len(prefix) :]
-                number = int(digits) if digits.isdecimal() and digits.isascii() and len(digits) < 20 else 0
-                if number >= self._cleared and digits[0] != "0" and (prefix == self._prefix or self.id_of(number) == id):
-                    return number
-        return id
+        number = self._numbers.get(id)
+        if number is None:
+            number = self._parsed(id)
+            if number is not None:
+                if len(self._numbers) >= _NUMBERS:
+                    self._numbers.clear()
+                self._numbers[id] = number
+        return id if number is None else number
+
+    def _parsed(self, id: str) -> int | None:
+        prefix, dash, digits = id.rpartition("-")
+        if digits.isdecimal() and len(digits) < 20 and any(prefix + dash == each for _, each in self._prefixes):
+            number = int(digits)
+            if number >= self._cleared and self.id_of(number) == id:
+                held = self.find(number)
+                return number if held is None else held.id  # the very int of the event, so that millions share it
+        return None
 
     # -- admission and settlement
 
@@ -259,41 +273,47 @@ class MemoryLog:
         that has ``waited`` is not asked to wait again. With ``bear`` it is let through whatever the decision. A refused
         call is recorded as such. A call without touches gets its name when it settles.
         """
-        with self._lock:
-            view = self._view
-            now = monotonic_ns() // 1000 + self._offset if self._clock is None else self._now()
-            if self._deferred or self._lapsing:
-                self._catch_up(now)
-            number = view.base + len(view.slots)
-            if len(touches) == 1:
-                name, kind, window = touches[0]
-                first = Entry(
-                    number, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin
-                )
-                events: Sequence[Entry] = (first,)
-            else:
-                events = [
-                    Entry(id, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin)
-                    for id, (name, kind, window) in enumerate(touches or _UNNAMED, number)
-                ]
-                first = events[0]
-            claim = first if probes is None else Claim(number, parent, depends_on, probes)
-            decision = admit(view, claim, touches, least, number, now, waited)
-            if type(decision) is Admit or (bear and (waited or type(decision) is Refuse)):
-                for each in events:
-                    if each.kind == "write":
-                        view.begin(each)
-                if depends_on and number not in view._unsettled:
-                    view.deriving[number] = first
-                self._record(events)
-                return decision, first
-            if type(decision) is Refuse or waited:
-                self._record(events)
-                self._settle(first, "refused", now)
-                return decision, first
-            if wake is not None:
-                self._waiters.setdefault(decision.blocker.call, []).append(wake)  # type: ignore[union-attr]
-            return decision, None
+        if self._lock._is_owned():  # type: ignore[attr-defined]
+            raise RuntimeError(_BUSY)
+        try:
+            with self._lock:
+                view = self._view
+                now = monotonic_ns() // 1000 + self._offset if self._clock is None else self._now()
+                if self._deferred or self._lapsing:
+                    self._catch_up(now)
+                number = view.base + len(view.slots)
+                if len(touches) == 1:
+                    name, kind, window = touches[0]
+                    first = Entry(
+                        number, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin
+                    )
+                    events: Sequence[Entry] = (first,)
+                else:
+                    events = [
+                        Entry(id, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin)
+                        for id, (name, kind, window) in enumerate(touches or _UNNAMED, number)
+                    ]
+                    first = events[0]
+                claim = first if probes is None else Claim(number, parent, depends_on, probes)
+                decision = admit(view, claim, touches, least, number, now, waited)
+                if type(decision) is Admit or (bear and (waited or type(decision) is Refuse)):
+                    for each in events:
+                        if each.kind == "write":
+                            view.begin(each)
+                    if depends_on and number not in view._unsettled:
+                        view.deriving[number] = first
+                    self._record(events)
+                    return decision, first
+                if type(decision) is Refuse or waited:
+                    self._record(events)
+                    self._settle(first, "refused", now)
+                    return decision, first
+                if wake is not None:
+                    self._waiters.setdefault(decision.blocker.call, []).append(wake)  # type: ignore[union-attr]
+                return decision, None
+        finally:
+            if self._deferred:
+                self._settle_deferred()
 
     def _record(self, events: Sequence[Entry]) -> None:
         view = self._view
@@ -344,6 +364,8 @@ class MemoryLog:
             wakers = self._settle(first, outcome, now, until)
         for wake in wakers:
             wake()
+        if self._deferred:
+            self._settle_deferred()
         return decision
 
     def settle_from_anywhere(self, first: Entry, outcome: Outcome, may_land_for: int | None = None) -> None:
@@ -423,9 +445,9 @@ class MemoryLog:
             events = view.calls.get(first.id, events)
         wakers: Sequence[Callable[[], None]] = ()
         for each in events:
-            each.outcome = outcome
-            each.end = number
             each.took = took
+            each.end = number
+            each.outcome = outcome  # last: `event` reads it first, and holds no lock
             if each.kind == "write":
                 if until is not None:
                     each.extra = Extra(until_time=until)
@@ -535,6 +557,7 @@ class MemoryLog:
                 if in_use is None:
                     in_use = self._in_use()
                 if first.id in in_use:
+                    view.older[first.id] = first
                     self._spared.append(first)
                 else:
                     self._drop(first)
@@ -580,12 +603,16 @@ class MemoryLog:
     def resting(self, session: str, names: Sequence[str], until: Position) -> list[Key]:
         """What a call of the session rests on that names these resources."""
         with self._lock:
+            if self._deferred:
+                self._catch_up(self._now())
             own = self._sessions.get(session) or Own()
             return list(dict.fromkeys(key for name in names for key in resting(own, name, until)))
 
     def resting_by_itself(self, session: str, writes: Sequence[str], until: Position) -> list[Key]:
         """What a write of the session rests on that names nothing."""
         with self._lock:
+            if self._deferred:
+                self._catch_up(self._now())
             own = self._sessions.get(session)
             return [] if own is None else resting_by_itself(own, writes, until)
 
@@ -651,19 +678,21 @@ class MemoryLog:
         """The public face of an entry. O(1)."""
         origin: Origin = entry.origin
         extra: Extra = entry.extra or _NO_EXTRA
+        outcome = entry.outcome
+        end = None if outcome == "pending" else entry.end
         start = moment(entry.start_time)
         window = entry.window
         return Event(
             entry.name,
             start,
-            None if entry.end is None else moment(entry.start_time + entry.took),
+            None if end is None else moment(entry.start_time + entry.took),
             None if window is None else window // 1_000_000 if window % 1_000_000 == 0 else window / 1_000_000,
             tuple(self.dependency(key) for key in entry.depends_on),
             entry.kind,  # type: ignore[arg-type]
             self.id_of(entry.id),
             entry.start,
-            end_seq=entry.end,
-            outcome=entry.outcome,  # type: ignore[arg-type]
+            end_seq=end,
+            outcome=outcome,  # type: ignore[arg-type]
             call=self.id_of(entry.call),
             parent=None if entry.parent is None else self.id_of(entry.parent),
             session=origin.session,
@@ -738,6 +767,10 @@ class Registry(Sequence[Event]):
         return f"<registry of {len(self)} events>"
 
 
+_BUSY = (
+    "the log is in the middle of a step on this very thread: a guarded call was made from a finalizer, or from clock=."
+    " Close streams whose clean-up makes guarded calls, instead of leaving them to the garbage collector"
+)
 _UNNAMED: Sequence[Touch] = [("", "read", None)]
 _NO_EXTRA = Extra()
 _live: weakref.WeakSet[MemoryLog] = weakref.WeakSet()
@@ -754,10 +787,36 @@ def _prefix() -> str:
     return f"{secrets.token_hex(6)}-"
 
 
-def _after_fork() -> None:
+_forking = threading.Lock()
+_held: list[MemoryLog] = []
+
+
+def _before_fork() -> None:
+    """Hold every log, so that the child's copy of it is in no one's middle."""
+    _forking.acquire()
     for log in list(_live):
+        log._lock.acquire()
+        _held.append(log)
+
+
+def _after_fork_in_parent() -> None:
+    while _held:
+        _held.pop()._lock.release()
+    _forking.release()
+
+
+def _after_fork_in_child() -> None:
+    global _forking
+    _held.clear()
+    _forking = threading.Lock()
+    logs = list(_live)
+    for log in logs:
+        log._lock = threading.RLock()
+    for log in logs:
         log._after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+    )

@@ -211,7 +211,9 @@ class Tool:
             while outer is not None and (outer.done or outer.log is not log):
                 outer = outer.outer
             sitting = seat.get()
-            if sitting is None or sitting.guard is not guard:
+            while sitting is not None and sitting.guard is not guard:
+                sitting = sitting.outer
+            if sitting is None:
                 if guard.require_session or self.rests_on is not None:
                     self._check_no_session(args, kwargs)
                 return self.origin, touches, () if depends_on is None else guard.keys(depends_on), outer
