@@ -200,10 +200,9 @@ class Answers(RuleBasedStateMachine):
                     return (write.id if type(write.id) is str else log.id_of(write.id)) in out
 
                 for how in (_nobody, spared):
-                    expected = _writes(truth, name, theirs, at, how)
-                    assert [each and each.origin.seq for each in expected] == [
-                        each and each.start for each in _writes(held, name, mine, held.next, how)
-                    ], (name, mine, out)
+                    expected = [each and each.origin.seq for each in _writes(truth, name, theirs, at, how)]
+                    found = [each and each.start for each in _writes(held, name, mine, held.next, how)]
+                    assert expected == found, (name, mine, out, expected, found)
                 if held.undisturbed(name, mine, held.next):
                     assert truth.undisturbed(name, theirs, at)
                 assert not held.dropped_since(name, mine)
@@ -221,8 +220,9 @@ class Answers(RuleBasedStateMachine):
             assert {id: _told(raw) for id, raw in expected.items()} == {id: _told(raw) for id, raw in found.items()}
         else:
             for id in expected.keys() | found.keys():
-                told = id in found and _told(found[id])
-                assert told and told[0] == "history-dropped" or told == (id in expected and _told(expected[id])), id
+                true, told = (raws.get(id) and _told(raws[id]) for raws in (expected, found))
+                assert told is not None, (id, true)
+                assert told[0] == "history-dropped" or told == true, id
 
     def _sessions_agree(self, held: set[str]) -> None:
         log = self.log

@@ -131,24 +131,12 @@ def load(path: Path, progress: Progress | None = None, keep: Callable[[Record], 
     """
     file = os.fspath(path)
     reader = _Reader()
-    add, decode = reader.add, decoder()
-    number = 0
     with uncollected():
         try:
-            for number, lines in pieces(path, progress):
-                for line in lines:
-                    if line and not line.isspace():
-                        record = decode(line)
-                        add(record)
-                        if keep is not None:
-                            keep(record)
-                    else:
-                        reader.blank.append(number)
-                    number += 1
-            number = 0
+            reader.read(reader.records(pieces(path, progress), keep))
             reader.finish()
         except Fault as found:
-            raise EventFileError(found.words, file, number or found.line, found.field, found.value) from None
+            raise EventFileError(found.words, file, found.line or reader.line, found.field, found.value) from None
     return Loaded(file, reader.entries, reader.times.axis)
 
 
@@ -266,6 +254,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
+        self.line = 0
         self.blank: list[int] = []
         self.times = Times()
         self._ids: dict[str, Entry] = {}
@@ -281,90 +270,92 @@ class _Reader:
         self._narrowed: list[int] = []
         self._nested: list[int] = []
 
-    def add(self, record: Record) -> None:
-        """The next line's event. Raises `Fault`. O(length), amortized."""
-        get = record.get
-        quick = self.times.quick
+    def records(self, lines: Iterable[tuple[int, list[bytes]]], keep: Callable[[Record], object] | None) -> Iterator[Record]:
+        """The objects of the lines, while ``line`` says which line it is."""
+        decode = decoder()
+        for first, some in lines:
+            for self.line, line in enumerate(some, first):
+                if line and not line.isspace():
+                    record = decode(line)
+                    yield record
+                    if keep is not None:
+                        keep(record)
+                else:
+                    self.blank.append(self.line)
 
-        id = get("id")
-        if type(id) is not str or not id or id in self._ids:
-            raise self._no_id(record)
-        name = get("name")
-        name = (self._names.get(name) if type(name) is str else None) or self._name(record)
-        kind = get("kind", "read")
-        if kind != "read" and kind != "write":
-            raise fault("kind", kind, f"is not one of {', '.join(sorted(map(repr, KINDS)))}")
+    def read(self, records: Iterable[Record]) -> None:
+        """Make an entry of each record. Raises `Fault`. O(length of the lines).
 
-        given_start, given_end = get("start_time"), get("end_time")
-        start = quick(given_start) if type(given_start) is str else None
-        if start is None:
-            start = self._time(record, "start_time", up=False)
-        if given_end is None:
-            end = None
-        else:
-            end = quick(given_end) if type(given_end) is str else None
-            if end is None:
-                end = self._time(record, "end_time", up=True)
+        The one hot loop of a load: what is usual is told apart here, by look-ups; all else is for the methods below.
+        """
+        ids, names, origins, windows = self._ids, self._names, self._origins, self._windows
+        entries, seqs, quick = self.entries, self._seqs, self.times.quick
+        for record in records:
+            get = record.get
 
-        outcome = get("outcome")
-        if outcome is None and "outcome" not in record:
-            outcome = "pending" if end is None else "ok"
-        seq, end_seq = get("seq"), get("end_seq")
-        seen, until, version = get("observed_at"), get("may_land_until"), get("version")
-        if seq is not None and type(seq) is not int:
-            raise fault("seq", seq, "is no whole number")
-        extra = None
-        if seen is not None or until is not None or version is not None:
-            seen = None if seen is None else self._time(record, "observed_at", up=False)
-            until = None if until is None else self._time(record, "may_land_until", up=True)
-            extra = Extra(None, seen, version, None, until)
-        if outcome != "ok" or end is None or end < start or end_seq is not None or seen is not None or until is not None:
-            outcome = self._outcome(record, outcome, start, end, seen, until)
+            id = get("id")
+            if type(id) is not str or not id or id in ids:
+                raise self._no_id(record)
+            name = get("name")
+            name = (names.get(name) if type(name) is str else None) or self._name(record)
+            kind = get("kind", "read")
+            kind = "read" if kind == "read" else "write" if kind == "write" else self._kind(kind)
 
-        window = get("validity_window_seconds")
-        if window is not None:
-            known = self._windows.get(window) if type(window) is int or type(window) is float else None
-            window = self._window(window) if known is None else known
-        call, parent = get("call", id), get("parent")
-        if type(call) is not str or not call:
-            raise fault("call", call, "is no id: it must be a text that is not empty")
-        origin = (get("tool"), get("agent"), get("session"))
-        try:
-            origin = self._origins[origin]
-        except (KeyError, TypeError):
-            origin = self._origin(record, origin)
-        if parent is not None or get("batch") is not None or get("run") is not None:
-            self._texts(record, "parent", "batch", "run")
+            time = get("start_time")
+            start = quick(time) if type(time) is str else None
+            if start is None:
+                start = self._time(record, "start_time", up=False)
+            time = get("end_time")
+            if time is None:
+                end = took = None
+            else:
+                end = quick(time) if type(time) is str else None
+                if end is None:
+                    end = self._time(record, "end_time", up=True)
+                took = end - start
+                self._settled += 1
 
-        depends_on = get("depends_on")
-        keys = self._keys(depends_on) if depends_on or type(depends_on) is not list else ()
-        entry = Entry(
-            id,
-            name,
-            kind,
-            outcome,
-            None,
-            None,
-            start,
-            None if end is None else end - start,
-            keys,
-            window,
-            id if call == id else call,
-            parent,
-            origin,
-            extra,
-        )
-        if extra is not None:
-            self._extras.append(extra)
-        if parent is not None:
-            self._nested.append(len(self.entries))
-        if end is not None:
-            self._settled += 1
-        if end_seq is not None:
-            self._end_seqs[len(self.entries)] = end_seq
-        self._ids[id] = entry
-        self._seqs.append(seq)
-        self.entries.append(entry)
+            seq, end_seq, seen, until = get("seq"), get("end_seq"), get("observed_at"), get("may_land_until")
+            extra = None
+            if seen is not None or until is not None:
+                extra = self._extra(record)
+            outcome = get("outcome", "ok")
+            if outcome == "ok" and took is not None and took >= 0 and end_seq is None and extra is None:
+                outcome = "ok"
+            else:
+                outcome = self._outcome(record, start, end, extra)
+            if seq is not None and type(seq) is not int:
+                raise fault("seq", seq, "is no whole number")
+            if end_seq is not None:
+                self._end_seqs[len(entries)] = end_seq
+
+            window = get("validity_window_seconds")
+            if window is not None:
+                known = windows.get(window) if type(window) is int or type(window) is float else None
+                window = self._window(window) if known is None else known
+            call, parent, run = get("call", id), get("parent"), get("run")
+            if type(call) is not str or not call:
+                raise fault("call", call, "is no id: it must be a text that is not empty")
+            if (run is not None and type(run) is not str) or parent is not None or get("batch") is not None:
+                self._texts(record, "parent", "batch", "run")
+                if parent is not None:
+                    self._nested.append(len(entries))
+            origin = (get("tool"), get("agent"), get("session"))
+            try:
+                origin = origins[origin]
+            except (KeyError, TypeError):
+                origin = self._origin(record, origin)
+
+            listed = get("depends_on")
+            if type(listed) is list and len(listed) == 1 and type(listed[0]) is str and listed[0] in ids:
+                keys: tuple[Key, ...] = (ids[listed[0]].id,)
+            else:
+                keys = self._keys(listed) if listed or type(listed) is not list else ()
+            call = id if call == id else call
+            entry = Entry(id, name, kind, outcome, None, None, start, took, keys, window, call, parent, origin, extra)
+            ids[id] = entry
+            entries.append(entry)
+            seqs.append(seq)
 
     # -- a field
 
@@ -383,6 +374,9 @@ class _Reader:
             raise Fault("name", None, "name is missing: every event names the resource that it touched")
         return self._names.setdefault(_checked("name", name), name)
 
+    def _kind(self, kind: Any) -> str:
+        raise fault("kind", kind, f"is not one of {', '.join(sorted(map(repr, KINDS)))}")
+
     def _time(self, record: Record, field: str, up: bool) -> int:
         value = record.get(field)
         if value is None and field not in record:
@@ -392,17 +386,31 @@ class _Reader:
         except TimeError as error:
             raise fault(field, value, str(error)) from None
 
-    def _outcome(
-        self, record: Record, outcome: Any, start: int, end: int | None, seen: int | None, until: int | None
-    ) -> str:
+    def _extra(self, record: Record) -> Extra:
+        """What few events have. The version is left out: an audit has no probe to compare it with."""
+        seen = until = None
+        if record.get("observed_at") is not None:
+            seen = self._time(record, "observed_at", up=False)
+        if record.get("may_land_until") is not None:
+            until = self._time(record, "may_land_until", up=True)
+        extra = Extra(None, seen, None, None, until)
+        self._extras.append(extra)
+        return extra
+
+    def _outcome(self, record: Record, start: int, end: int | None, extra: Extra | None) -> str:
         """The outcome, where it and the times do not contradict each other."""
+        outcome = record.get("outcome")
+        if "outcome" not in record:
+            outcome = "pending" if end is None else "ok"
         if type(outcome) is not str or len(outcome) > LONGEST:
             raise fault("outcome", outcome, f"is not one of {', '.join(sorted(map(repr, OUTCOMES)))}")
         seq, end_seq = record.get("seq"), record.get("end_seq")
-        if end_seq is not None and type(end_seq) is not int:
-            raise fault("end_seq", end_seq, "is no whole number")
+        for field, number in (("seq", seq), ("end_seq", end_seq)):
+            if number is not None and type(number) is not int:
+                raise fault(field, number, "is no whole number")
+        seen, until = (None, None) if extra is None else (extra.seen_time, extra.until_time)
         if contradiction(outcome, start, end, seq, end_seq, seen, until) is None:
-            return outcome
+            return sys.intern(outcome)
 
         def told(at: int | None, field: str) -> Any:
             return None if at is None else _Given(at, record.get(field))

@@ -109,17 +109,16 @@ class Times:
         minute = self._minutes.get(text[:17])
         if minute is None:
             return None
-        rest = self._rest.get(text[17:])
-        if rest is None:
-            if text[26:] not in ("Z", "+00:00") or text[19] != ".":
-                return None
+        if len(text) == 27 and text[19] == "." and text[26] == "Z":
             digits = text[17:19] + text[20:26]
-            if not (digits.isdecimal() and digits.isascii()):
+            if not (digits.isdecimal() and digits.isascii() and digits < "60"):
                 return None
-            rest = int(digits)
-            if rest >= 60_000_000:
+            at = minute + int(digits)
+        else:
+            rest = self._rest.get(text[17:])
+            if rest is None:
                 return None
-        at = minute + rest
+            at = minute + rest
         return at if _FIRST <= at <= _LAST else None
 
     def _slow(self, text: str, up: bool) -> int:

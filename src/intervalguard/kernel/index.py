@@ -112,6 +112,11 @@ class Node:
         if self.latest is None or self.latest < write.end:
             self.latest = write.end
 
+    def is_single(self) -> bool:
+        """Whether one ``ok`` write is all that is known of the name."""
+        others = self.errors or self.open or self.lost or self.watchers or self.dropped is not None
+        return self.ok is not None and len(self.ok) == 1 and not others
+
     def empty(self) -> bool:
         return not (self.ok or self.errors or self.open or self.lost)
 
@@ -142,7 +147,7 @@ class Index(ABC):
     """
 
     def __init__(self, names: int | None = None) -> None:
-        self._at: dict[str, Node] = {}
+        self._at: dict[str, Node | Entry] = {}
         self._below: dict[str, Node] = {}
         self._found: dict[str, tuple[Node, ...]] = {}
         self._unsettled: dict[Id, Entry] = {}
@@ -207,6 +212,9 @@ class Index(ABC):
                 if node.lost is None:
                     node.lost = []
                 insort(node.lost, write, key=_start)
+        ok = nodes[0].ok
+        if ok is not None and len(ok) == 1 and nodes[0].is_single():
+            self._at[nodes[0].name] = ok[0]  # not always ``write``, which may have failed
         if self._watched:
             self._touch(write.name)
 
@@ -245,7 +253,8 @@ class Index(ABC):
     def forget_closures(self) -> None:
         """Forget everything that was remembered of closures, for a write was put in the past. O(names)."""
         for node in (*self._at.values(), *self._below.values()):
-            self._wake(node)
+            if isinstance(node, Node):
+                self._wake(node)
 
     # -- the questions of a view
 
@@ -363,26 +372,28 @@ class Index(ABC):
     # -- nodes
 
     def _node_at(self, name: str) -> Node:
-        node = self._at.get(name)
-        if node is None:
-            self._found.clear()
-            node = self._at[name] = Node(name)
-            above = []
-            for prefix in prefixes(name):
-                under = self._below.get(prefix)
-                if under is None:
-                    under = self._below[prefix] = Node(prefix)
+        """The node for the writes to ``name``, made where there is none; a name written once has its write in its place."""
+        held = self._at.get(name)
+        if isinstance(held, Node):
+            return held
+        self._found.clear()
+        node = Node(name) if held is None else _node_of(held)
+        above = []
+        for prefix in prefixes(name):
+            under = self._below.get(prefix)
+            if under is None:
+                under = self._below[prefix] = Node(prefix)
+            if held is None:
                 under.names += 1
-                above.append(under)
-            node.above = tuple(above)
-            node.all = (node, *above)
+            above.append(under)
+        node.above = tuple(above)
+        node.all = (node, *above)
+        self._at[node.name] = node
         return node
 
     def _nodes_of(self, name: str) -> tuple[Node, ...]:
         node = self._at.get(name)
-        if node is None:
-            node = self._node_at(name)
-        return node.all
+        return node.all if isinstance(node, Node) else self._node_at(name).all
 
     def _conflicting(self, name: str) -> tuple[Node, ...]:
         """The nodes of the writes that conflict with ``name``, kept until there is a new node or one less."""
@@ -390,8 +401,9 @@ class Index(ABC):
         if nodes is None:
             if len(self._found) >= _FOUND:
                 self._found.clear()
-            candidates = [self._at.get(name), self._below.get(name), *map(self._at.get, prefixes(name))]
-            nodes = self._found[name] = tuple(node for node in candidates if node is not None)
+            held = [self._at.get(name), self._below.get(name), *map(self._at.get, prefixes(name))]
+            nodes = tuple(each if isinstance(each, Node) else _node_of(each) for each in held if each is not None)
+            self._found[name] = nodes
         return nodes
 
     def _release(self, node: Node, write: Entry) -> None:
@@ -405,15 +417,14 @@ class Index(ABC):
 
     def _forget_names(self, name: str) -> None:
         """Keep at most ``names`` names for dropped writes alone; older ones are merged into one bound for all."""
-        node = self._at[name]
-        if self._names is None or not node.empty():
+        if self._names is None or not self._node_at(name).empty():
             return
         self._empty[name] = None
         self._empty.move_to_end(name)
         while len(self._empty) > self._names:
             oldest, _ = self._empty.popitem(last=False)
             old = self._at.get(oldest)
-            if old is None or not old.empty():
+            if not isinstance(old, Node) or not old.empty():
                 continue
             self._wake(old)
             self._found.clear()
@@ -424,6 +435,14 @@ class Index(ABC):
                     del self._below[under.name]
             if old.dropped is not None and (self._floor is None or self._floor < old.dropped):
                 self._floor = old.dropped
+
+
+def _node_of(write: Entry) -> Node:
+    """A node for a name that was written once."""
+    node = Node(write.name)
+    node.ok = Ended()
+    node.end(node.ok, write)
+    return node
 
 
 def _taken_out(writes: list[Entry], write: Entry) -> bool:

@@ -8,7 +8,6 @@ of the events: the fields below only say where to look.
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 import weakref
 from collections import OrderedDict, deque
@@ -17,6 +16,7 @@ from datetime import datetime
 from heapq import heappop, heappush
 from time import monotonic_ns, time_ns
 from typing import Any, NamedTuple, overload
+from uuid import uuid4
 
 import attrs
 
@@ -359,7 +359,7 @@ class MemoryLog:
                 if type(decision) is Refuse and not bear:
                     outcome = "refused"
             if learned is not None:
-                self._learn(first, learned)
+                self._learn(first, learned, now)
             until = None if may_land_for is None or outcome != "unknown" else now + may_land_for
             wakers = self._settle(first, outcome, now, until)
         for wake in wakers:
@@ -478,14 +478,16 @@ class MemoryLog:
             if each.name:
                 own.add(each)
 
-    def _learn(self, first: Entry, learned: Learned) -> None:
+    def _learn(self, first: Entry, learned: Learned, now: int) -> None:
         """Note what the result told of a call that is about to end."""
         view = self._view
         if learned.names:
             self._name(first, learned.names)
         if learned.version is not None or learned.observed_at is not None:
             seen_time = None if learned.observed_at is None else micros(learned.observed_at)
-            seen = None if seen_time is None else view.earliest(seen_time)
+            seen: Position = None
+            if seen_time is not None:
+                seen = view.earliest(seen_time) if seen_time < now else view.next
             for each in view.call(first.id):
                 if each.kind == "read":
                     each.extra = Extra(seen, seen_time, learned.version)
@@ -784,7 +786,7 @@ def _was_end(event: Entry) -> Entry:
 
 
 def _prefix() -> str:
-    return f"{secrets.token_hex(6)}-"
+    return f"{uuid4().hex[:12]}-"
 
 
 _forking = threading.Lock()

@@ -23,7 +23,7 @@ from ..kernel.explain import Finding
 from ..kernel.staleness import Grade, Probe, Raw
 from ..kernel.views import GONE, Entry, Id, Key
 from ..logs.memory import Learned, MemoryLog, Origin
-from .errors import ConflictError, GuardError, LeaseLostError, StaleReadError, UnknownDependencyError
+from .errors import ConflictError, GuardError, LeaseLostError, Phase, StaleReadError, UnknownDependencyError
 from .names import Names
 from .outcomes import outcome_of
 from .sessions import Seat, seat
@@ -340,7 +340,7 @@ class Tool:
         if decision.findings:
             self._notice("admit", first, decision.findings)
         if fault is not None:
-            self.fault("the call ran, but the guard could not read its result", fault)
+            self.fault("the call ran, but the guard could not read its result", fault, "return")
 
     def _learned(self, args: _Args, kwargs: _Kwargs, result: Any) -> tuple[Exception | None, Learned | None]:
         """What the result tells, or the fault of the function that should have told it."""
@@ -416,10 +416,10 @@ class Tool:
 
     # -- faults, notices
 
-    def fault(self, what: str, error: Exception) -> None:
+    def fault(self, what: str, error: Exception, phase: Phase = "admission") -> None:
         """A fault inside the guard, or of a function that it was given: never in silence, and enforced, never let through."""
         if self.mode == "enforce":
-            raise GuardError(f"{what}: {type(error).__name__}: {error}") from error
+            raise GuardError(f"{what}: {type(error).__name__}: {error}", phase=phase) from error
         self.guard.logger.warning("%r: %s", self.name, what, exc_info=error)
 
     def _notice(self, action: Any, first: Entry, raws: Sequence[Raw]) -> None:

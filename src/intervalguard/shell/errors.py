@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from ..kernel.events import Event
-from ..kernel.explain import Finding, explain, for_model, quoted
+from ..kernel.explain import Finding, explain, for_model, quoted, visible
 
 Phase = Literal["admission", "return"]
+
+LONGEST_TEXT = 600
+"""How many characters of the message of a fault a model is shown."""
 
 
 class GuardError(Exception):
@@ -19,9 +22,10 @@ class GuardError(Exception):
 
     retryable: bool = False
 
-    def __init__(self, message: str, findings: Iterable[Finding] = ()) -> None:
+    def __init__(self, message: str, findings: Iterable[Finding] = (), phase: Phase = "admission") -> None:
         super().__init__(message)
         self.findings: Sequence[Finding] = tuple(findings)
+        self.phase: Phase = phase
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (type(self), self.args, self.__dict__)
@@ -30,7 +34,12 @@ class GuardError(Exception):
         """What changed, who changed it, when, and what to do next, in words that a model can act on."""
         if self.findings:
             return for_model(self.findings)
-        return f"This call was not carried out. {self}"
+        said = visible(str(self))
+        if len(said) > LONGEST_TEXT:
+            said = f"{said[: LONGEST_TEXT // 2]}…{said[-LONGEST_TEXT // 2 :]}"
+        if self.phase == "return":
+            return f"This call ran, and what it did is done: do not repeat it blindly. {said}"
+        return f"This call was not carried out. {said}"
 
 
 def _rebuilt(kind: type[GuardError], args: tuple[Any, ...], state: dict[str, Any]) -> GuardError:
@@ -44,11 +53,10 @@ def _rebuilt(kind: type[GuardError], args: tuple[Any, ...], state: dict[str, Any
 class _Refused(GuardError):
     def __init__(self, findings: Sequence[Finding] | str, phase: Phase = "admission") -> None:
         if isinstance(findings, str):
-            super().__init__(findings)
+            super().__init__(findings, (), phase)
         else:
             more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-            super().__init__(f"{explain(findings[0])}{more}", findings)
-        self.phase = phase
+            super().__init__(f"{explain(findings[0])}{more}", findings, phase)
 
     def for_model(self) -> str:
         if not self.findings:
@@ -88,7 +96,7 @@ class ConflictError(GuardError, RuntimeError):
         doing = "is writing it" if blocker.kind == "write" and blocker.name == name else "rests on it or writes near it"
         whose = "".join(f", {what} {quoted(who)}" for what, who in (("tool", blocker.tool), ("agent", blocker.agent)) if who)
         super().__init__(
-            f"name={name!r} is held by {quoted(blocker.name)} (id={blocker.id}{whose}), a call in flight that {doing}:"
+            f"name={quoted(name)} is held by {quoted(blocker.name)} (id={blocker.id}{whose}), a call in flight that {doing}:"
             " try again when it has ended",
             findings,
         )
@@ -108,7 +116,8 @@ class LeaseLostError(GuardError, RuntimeError):
     def __init__(self, event: Event, result: Any) -> None:
         super().__init__(
             f"event {quoted(event.name)} (id={event.id}) was settled as outcome={event.outcome!r} before the call ended:"
-            " check what took effect, then settle it"
+            " check what took effect, then settle it",
+            phase="return",
         )
         self.event = event
         self.result = result

@@ -50,6 +50,7 @@ def is_stale(event: Event, now: datetime) -> bool:
 
     An event without a window, and one that is still open, never has. Law L4: once stale, stale. O(1).
     """
+    _check_aware("now", now)
     seen = event.observed_at or event.end_time
     window = window_micros(event.validity_window_seconds)
     return seen is not None and window is not None and micros(now) - micros(seen) > window
@@ -62,6 +63,8 @@ def check_dependencies(event: Event, all_events: Iterable[Event], now: datetime 
     dependencies are named; an id that ``all_events`` does not hold raises `UnknownDependencyError`. Laws L2 to L4.
     Raises ``ValueError`` for two events with one id. One pass, O(n log n).
     """
+    if now is not None:
+        _check_aware("now", now)
     names = []
     for raw in findings_of(event, all_events, now):
         if raw.entry is None and raw.grade in (UNKNOWN_DEPENDENCY, HISTORY_DROPPED):
@@ -116,6 +119,11 @@ def resting_on(
         return tool(*args, depends_on=keys, **kwargs)  # type: ignore[arg-type]
 
     return resting
+
+
+def _check_aware(what: str, moment: object) -> None:
+    if not isinstance(moment, datetime) or moment.utcoffset() is None:
+        raise ValueError(f"{what}={moment!r} is no datetime with a time zone: pass datetime.now(UTC)")
 
 
 def _check(tool: object) -> None:

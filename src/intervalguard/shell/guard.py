@@ -6,10 +6,10 @@ import functools
 import inspect
 import logging
 import math
-import secrets
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, cast, get_args
+from uuid import uuid4
 
 from ..kernel.admission import LEAST, Refusal
 from ..kernel.events import Dependency, DependencyLike, Event, check_name, check_window, dependencies, window_micros
@@ -56,6 +56,8 @@ class Guard:
         self.mode = _one_of("mode", mode, get_args(Mode))
         self.wait_seconds = _wait(wait_seconds)
         self.require_session = require_session
+        if on_decision is not None:
+            _plain_function("on_decision=", on_decision)
         self.on_decision = on_decision
         self.logger = _logger
         self.probing = False
@@ -180,9 +182,11 @@ class Guard:
         unknown_on: Errors = (),
         may_land_for_seconds: float | None = None,
     ) -> Tool:
-        for what, function in (("version=", version), ("probe=", probe), ("observed_at=", observed_at)):
-            if function is not None and not callable(function):
-                raise TypeError(f"{what}{function!r} is no function")
+        for what, function in (("version=", version), ("observed_at=", observed_at)):
+            if function is not None:
+                _plain_function(what, function)
+        if probe is not None and not callable(probe):
+            raise TypeError(f"probe={probe!r} is no function")
         if probe is not None and version is None:
             raise ValueError("probe= without version=: there is nothing to compare what it finds with")
         if may_land_for_seconds is not None and writes is None:
@@ -212,7 +216,7 @@ class Guard:
         """One conversation; the same ``key`` continues it, and without one it is new."""
         if key is not None and (not isinstance(key, str) or not key):
             raise ValueError(f"key={key!r} is no session's key: it must be a text that is not empty, or None for a new one")
-        return Session(self, secrets.token_hex(8) if key is None else key, agent, run)
+        return Session(self, uuid4().hex if key is None else key, agent, run)
 
     def read(self, name: str, *, validity_window_seconds: float | None = None, **options: Any) -> Block:
         """A block of code that reads ``name``: ``with guard.read("orders/42") as block:``, with ``async`` too."""
@@ -267,6 +271,8 @@ class Guard:
         Raises ``LookupError`` for an id that the log does not hold, ``ValueError`` for a call that is not unknown.
         """
         _one_of("outcome", outcome, ("ok", "failed", "error"))
+        if not isinstance(event_id, str):
+            raise TypeError(f"event_id={event_id!r} is no event's id: pass event.id")
         return self.log.resolve(self.log.number_of(event_id), outcome)[0]
 
     def keys(self, depends_on: DependencyLike | Iterable[DependencyLike] | None) -> tuple[Key, ...]:
@@ -294,8 +300,15 @@ def _name(function: Callable[..., Any]) -> str:
     return cast(str, name).rpartition("<locals>.")[2]
 
 
+def _plain_function(what: str, function: Any) -> None:
+    if not callable(function):
+        raise TypeError(f"{what}{function!r} is no function")
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+        raise TypeError(f"{what}{function!r} is async, and is called where nothing is awaited: give a plain function")
+
+
 def _one_of(what: str, value: Any, allowed: Any) -> Any:
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{what}={value!r} is not one of {', '.join(map(repr, allowed))}")
     return value
 
@@ -309,10 +322,14 @@ def _seconds(what: str, value: float | None) -> float | None:
 
 
 def _wait(seconds: float) -> float:
+    if seconds is None:
+        raise TypeError("wait_seconds=None is no number of seconds: every wait is bounded; 0 does not wait")
     return cast(float, _seconds("wait_seconds", seconds))
 
 
 def _errors(what: str, given: Errors) -> tuple[type[BaseException], ...]:
+    if not isinstance(given, type | Sequence):
+        raise TypeError(f"{what}={given!r} is no exception class, nor a list of them")
     errors = (given,) if isinstance(given, type) else tuple(given)
     for each in errors:
         if not (isinstance(each, type) and issubclass(each, BaseException)):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 import attrs
 
@@ -85,7 +85,7 @@ class Session:
 
         They are recorded with one ``batch``, which is what is given or a new one, and is the value of the ``with``.
         """
-        name = batch or secrets.token_hex(6)
+        name = batch or uuid4().hex[:12]
         outer = seat.get()
         seat.set(Seat(self, outer, name, self.guard.log.position()))
         try:
@@ -99,11 +99,18 @@ class Session:
         return log.findings(log.stale(self.key, None), "")
 
     def bind(self, function: _F) -> _F:
-        """``function``, run in this session, turn and enclosing call wherever it runs: in a thread, in an executor."""
+        """``function``, run in this session, turn and enclosing call wherever it runs: in a thread, in an executor.
+
+        Raises ``TypeError`` for a generator function, whose body runs where it is consumed: bind what consumes it.
+        """
         from .calls import current
 
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(f"{function!r} is a stream, whose body runs where it is consumed: bind the function that does")
         sitting = seat.get()
-        if sitting is None or sitting.session is not self:
+        while sitting is not None and not (sitting.guard is self.guard and sitting.key == self.key):
+            sitting = sitting.outer
+        if sitting is None:
             sitting = Seat(self, None)
         running = current.get()
 
@@ -130,6 +137,11 @@ class Session:
         @functools.wraps(function)
         def bound(*args: Any, **kwargs: Any) -> Any:
             with placed():
-                return function(*args, **kwargs)
+                result = function(*args, **kwargs)
+            return awaited(result) if inspect.iscoroutine(result) else result
+
+        async def awaited(result: Any) -> Any:
+            with placed():
+                return await result
 
         return bound  # type: ignore[return-value]

@@ -85,17 +85,22 @@ def _called(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Safety:
-    """Settles a call whose frame goes away without having run to an end, as of a stream that a closed loop forgot."""
+    """Settles a call whose frame goes away without having run to an end, as of a stream that a closed loop forgot.
 
-    __slots__ = ("_lost", "_tool", "running")
+    ``coroutine`` is what the call returned, which perhaps nobody awaits; its wrapper is the one to warn of that.
+    """
 
-    def __init__(self, tool: Tool, running: Running, lost: bool = False) -> None:
+    __slots__ = ("_coroutine", "_tool", "running")
+
+    def __init__(self, tool: Tool, running: Running, coroutine: Any = None) -> None:
         self._tool = tool
         self.running = running
-        self._lost = lost
+        self._coroutine = coroutine
 
     def __del__(self) -> None:
-        self._tool.close(self.running, self._lost)
+        if self._coroutine is not None:
+            self._coroutine.close()
+        self._tool.close(self.running, lost=self._coroutine is not None)
 
 
 def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
@@ -114,8 +119,10 @@ def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
         finally:
             current.reset(token)
         if type(result) in _LAZY:
-            safety = _Safety(tool, running, lost=type(result) is CoroutineType)
-            return _LAZY[type(result)](lambda *_, **__: result, tool, safety)(*args, **kwargs)
+            safety = _Safety(tool, running, result if type(result) is CoroutineType else None)
+            later = _LAZY[type(result)](lambda *_, **__: result, tool, safety)
+            later.__name__, later.__qualname__ = result.__name__, result.__qualname__
+            return later(*args, **kwargs)
         return leave(running, args, kwargs, result)
 
     return wrapper
