@@ -271,15 +271,11 @@ def highest(story: Story, reasons: list[Reason]) -> Said | None:
     top = min((each.reason for each in reasons), key=list(REASONS).index)
     given = [each for each in reasons if each.reason == top]
     starts = [story.start(each.by) for each in given if each.by is not None]
-    pairs = [
-        (each.by and each.by.id, each.via) for each in given if each.by is None or story.start(each.by) == min(starts)
-    ]
+    pairs = [(each.by and each.by.id, each.via) for each in given if each.by is None or story.start(each.by) == min(starts)]
     return Said(REASONS[top], top, frozenset(pairs))
 
 
-def findings_of(
-    story: Story, call: str, d: Position, now: datetime, reading: EdgeReading = by_formula
-) -> dict[str, Said]:
+def findings_of(story: Story, call: str, d: Position, now: datetime, reading: EdgeReading = by_formula) -> dict[str, Said]:
     """What the design says of each dependency of one call, as of ``d``, which is at the time ``now``."""
     said = {}
     for id in dict.fromkeys(id for id, _ in story.rests_on(call)):

@@ -50,8 +50,7 @@ def firsts(events: Log) -> list[Event]:
 def is_single(events: Log, event: Event) -> bool:
     """Whether an event is all of its call, and no other call is made in it or rests on it."""
     return not any(
-        each is not event and (each.call == event.call or each.parent == event.call or rests(each, event))
-        for each in events
+        each is not event and (each.call == event.call or each.parent == event.call or rests(each, event)) for each in events
     )
 
 
@@ -233,11 +232,7 @@ def test_a_bare_time_stands_after_every_endpoint_of_that_time(order):
 def test_failed_and_refused_writes_never_supersede(events):
     """L3: whatever a failed or refused write touched, nothing else is found."""
     for event in events:
-        if (
-            event.kind == "write"
-            and event.outcome in ("failed", "refused")
-            and not any(rests(e, event) for e in events)
-        ):
+        if event.kind == "write" and event.outcome in ("failed", "refused") and not any(rests(e, event) for e in events):
             assert ask(events) == ask(events.but(event.id, name="a")) == ask(events.but(event.id, name="elsewhere"))
 
 

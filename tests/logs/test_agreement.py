@@ -217,12 +217,13 @@ class Answers(RuleBasedStateMachine):
         found = {log.id_of(raw.dependency): raw for raw in raws}
         assert len(found) == len(raws)
         if everything:
-            assert {id: _told(raw) for id, raw in expected.items()} == {id: _told(raw) for id, raw in found.items()}
+            told = [{id: _told(raw) for id, raw in raws.items()} for raws in (expected, found)]
+            assert told[0] == told[1], told
         else:
             for id in expected.keys() | found.keys():
-                true, told = (raws.get(id) and _told(raws[id]) for raws in (expected, found))
-                assert told is not None, (id, true)
-                assert told[0] == "history-dropped" or told == true, id
+                true, said = (each.get(id) and _told(each[id]) for each in (expected, found))
+                assert said is not None, (id, true)
+                assert said[0] == "history-dropped" or said == true, (id, true, said)
 
     def _sessions_agree(self, held: set[str]) -> None:
         log = self.log

@@ -152,6 +152,7 @@ class Index(ABC):
         self._found: dict[str, tuple[Node, ...]] = {}
         self._unsettled: dict[Id, Entry] = {}
         self._watched = False
+        self._stand_ins: dict[Id, Entry] = {}
         self._floor: Position = None
         self._dropped: Position = None
         self._names = names
@@ -228,6 +229,7 @@ class Index(ABC):
                 self._release(node, write)
         stand_in = copy(write)
         stand_in.outcome, stand_in.end, stand_in.memo = "error", extra.until, None
+        self._stand_ins[write.id] = stand_in
         for node in nodes:
             if node.errors is None:
                 node.errors = Ended()
@@ -237,8 +239,14 @@ class Index(ABC):
     def drop(self, event: Entry) -> None:
         """An ended event is no longer held. Amortized O(depth)."""
         event.memo = GONE
-        self._touch(event.name)
-        if event.kind != "write" or event.outcome not in ("ok", "error"):
+        if self._watched:
+            self._touch(event.name)
+        if event.kind != "write":
+            return
+        if self._stand_ins:
+            event = self._stand_ins.pop(event.id, event)
+            event.memo = GONE
+        if event.outcome != "ok" and event.outcome != "error":
             return
         if self._dropped is None or self._dropped < event.end:
             self._dropped = event.end
@@ -417,7 +425,7 @@ class Index(ABC):
 
     def _forget_names(self, name: str) -> None:
         """Keep at most ``names`` names for dropped writes alone; older ones are merged into one bound for all."""
-        if self._names is None or not self._node_at(name).empty():
+        if self._names is None or not self._nodes_of(name)[0].empty():
             return
         self._empty[name] = None
         self._empty.move_to_end(name)

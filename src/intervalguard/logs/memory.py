@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from heapq import heappop, heappush
 from time import monotonic_ns, time_ns
 from typing import Any, NamedTuple, overload
@@ -54,6 +54,11 @@ class Learned(NamedTuple):
     observed_at: datetime | None = None
 
 
+_SWEPT = Entry(0, "", "read", "failed", 0, None, -(1 << 62), None, (), None, 0, None)
+_SWEPT.memo = GONE
+"""What stands in the slot of an endpoint that was swept: older than all that is held."""
+
+
 class Held(Index):
     """The events that a memory log holds, as a view of the present."""
 
@@ -61,6 +66,7 @@ class Held(Index):
         super().__init__(names)
         self.slots: list[Entry] = []
         self.base = first
+        self.swept = 0
         self.older: dict[int, Entry] = {}
         self.calls: dict[int, list[Entry]] = {}
         self.deriving: dict[int, Entry] = {}
@@ -75,13 +81,22 @@ class Held(Index):
         if type(id) is not int:
             return None
         place = id - self.base
-        if place < 0:
-            return self.older.get(id)
-        if place < len(self.slots):
+        if 0 <= place < len(self.slots):
             entry = self.slots[place]
             if entry.id == id and entry.memo is not GONE:
                 return entry
-        return None
+        return self.older.get(id) if self.older else None
+
+    def sweep(self) -> Entry:
+        """The oldest endpoint that was not swept yet; its slot lets go of it. Amortized O(1)."""
+        entry = self.slots[self.swept]
+        self.slots[self.swept] = _SWEPT
+        self.swept += 1
+        if self.swept > 1024 and self.swept * 2 > len(self.slots):
+            del self.slots[: self.swept]
+            self.base += self.swept
+            self.swept = 0
+        return entry
 
     def was_dropped(self, id: Id) -> bool:
         return type(id) is int and 0 < id < self.next and self.find(id) is None
@@ -155,7 +170,7 @@ class Held(Index):
     def earliest(self, time: int) -> Position:
         """The same, but before everything for a time of which the log no longer holds what was before and after it."""
         place = self.place(time)
-        return place if place > self.base else 0.5
+        return place if place > self.base + self.swept else 0.5
 
     def entries(self) -> list[Entry]:
         """What is held, oldest first."""
@@ -360,7 +375,7 @@ class MemoryLog:
                     outcome = "refused"
             if learned is not None:
                 self._learn(first, learned, now)
-            until = None if may_land_for is None or outcome != "unknown" else now + may_land_for
+            until = None if may_land_for is None or outcome != "unknown" else min(now + may_land_for, _LAST)
             wakers = self._settle(first, outcome, now, until)
         for wake in wakers:
             wake()
@@ -400,7 +415,7 @@ class MemoryLog:
                     f"id={self.id_of(number)!r} can land no longer since its may_land_until: it counts as an error"
                 )
             end = view.next
-            if events[0].end is not None and events[0].end >= view.base:
+            if events[0].end is not None and events[0].end >= view.base + view.swept:
                 view.slots[events[0].end - view.base] = _was_end(events[0])
             for each in events:
                 each.outcome = outcome
@@ -423,7 +438,8 @@ class MemoryLog:
             start_time = now
             if since is not None and micros(since) < now:
                 start = min(number, int(view.earliest(micros(since)) + 0.5))
-                start_time = micros(since) if start < view.base else now if start == number else view.time_of(start)
+                held = start >= view.base + view.swept
+                start_time = micros(since) if not held else now if start == number else view.time_of(start)
             entry = Entry(number, name, "write", "ok", start, number, start_time, now - start_time, (), None, number, None, origin)
             view.slots.append(entry)
             self._count += 1
@@ -517,7 +533,7 @@ class MemoryLog:
         while self._deferred:
             first, outcome, may_land_for = self._deferred.popleft()
             if first.outcome == "pending":
-                until = None if may_land_for is None or outcome != "unknown" else now + may_land_for
+                until = None if may_land_for is None or outcome != "unknown" else min(now + may_land_for, _LAST)
                 for wake in self._settle(first, outcome, now, until):
                     wake()
         while self._lapsing and self._lapsing[0][0] < now:
@@ -543,29 +559,25 @@ class MemoryLog:
                 self._spared.append(first)
             else:
                 self._drop(first)
-        done = 0
-        while self._count > (self._max_events or 0) and done < len(view.slots):
-            number = view.base + done
-            entry = view.slots[done]
-            done += 1
+        while self._count > (self._max_events or 0) and view.swept < len(view.slots):
+            number = view.base + view.swept
+            entry = view.sweep()
             if entry.memo is GONE:
                 continue
-            if entry.id == number and entry.end != number:
-                view.older[number] = entry
-            if entry.end == number:
+            if entry.end != number:
+                if entry.id == number:
+                    view.older[number] = entry
+            else:
                 first = view.call(entry.call)[0] if entry.call != entry.id else entry
                 if entry.outcome == "unknown" and view.may_land(first):
                     continue  # it comes by again when it is settled, or can land no longer
                 if in_use is None:
-                    in_use = self._in_use()
+                    in_use = self._in_use() if view.deriving or view.in_flight() else set()
                 if first.id in in_use:
                     view.older[first.id] = first
                     self._spared.append(first)
                 else:
                     self._drop(first)
-        del view.slots[:done]
-        view.base += done
-
     def _drop(self, first: Entry) -> None:
         view = self._view
         events = view.calls.pop(first.id, None) or [first]
@@ -775,6 +787,7 @@ _BUSY = (
 )
 _UNNAMED: Sequence[Touch] = [("", "read", None)]
 _NO_EXTRA = Extra()
+_LAST = micros(datetime.max.replace(tzinfo=UTC))
 _live: weakref.WeakSet[MemoryLog] = weakref.WeakSet()
 
 

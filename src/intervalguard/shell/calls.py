@@ -208,7 +208,7 @@ class Tool:
         try:
             touches = self.touches(args, kwargs)
             outer = current.get()
-            while outer is not None and (outer.done or outer.log is not log):
+            while outer is not None and outer.done:
                 outer = outer.outer
             sitting = seat.get()
             while sitting is not None and sitting.guard is not guard:
@@ -273,8 +273,11 @@ class Tool:
         wake: Callable[[], None] | None = None,
     ) -> tuple[Any, Entry | None]:
         origin, touches, keys, outer = asked
+        log = self.guard.log
+        while outer is not None and (outer.done or outer.log is not log):
+            outer = outer.outer
         parent = None if outer is None else outer.first.id
-        return self.guard.log.admit(origin, touches, keys, parent, self.asked, probes, waited, self.bears, wake)
+        return log.admit(origin, touches, keys, parent, self.asked, probes, waited, self.bears, wake)
 
     def _tell(self, decision: Any, first: Entry) -> None:
         """Raise what refuses the call, or tell those who want to know that it was let through."""

@@ -160,7 +160,7 @@ def _stream(function: Callable[..., Any], tool: Tool, begun: _Safety | None = No
             step, sent = body.send, None
             while True:
                 running.handled = sys.exception()
-                item = _inside(running, step, sent)
+                item, sent = _inside(running, step, sent), None
                 try:
                     sent = yield item
                     step = body.send
@@ -193,7 +193,7 @@ def _async_stream(function: Callable[..., Any], tool: Tool, begun: _Safety | Non
             step, sent = _first_step(body), None
             while True:
                 running.handled = sys.exception()
-                item = await _inside_async(running, step(sent))
+                item, sent = await _inside_async(running, step(sent)), None
                 try:
                     sent = yield item
                     step = body.asend

@@ -1,0 +1,356 @@
+"""Policies: what is refused, what is merely said, who hears of it, and that no fault lets a write through in silence."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from helpers import Clock, Thread, guard_at, outcomes
+
+from intervalguard import ConflictError, Event, Guard, GuardError, Notice, StaleReadError, UnknownDependencyError
+from intervalguard.logs import MemoryLog
+
+MODES = ("enforce", "warn", "observe")
+
+
+class Premise:
+    """A guard and a read of ``a`` that is as bad as its grade says."""
+
+    def __init__(self, grade: str, **options: Any) -> None:
+        self.notices: list[Notice] = []
+        self.guard = guard = guard_at(Clock(), on_decision=self.notices.append, **options)
+        self.done: list[str] = []
+        self.keep: Any = None
+
+        def read() -> Event:
+            with guard.read("a") as block:
+                pass
+            return block.event
+
+        if grade == "overlapped":
+            with guard.read("a") as block:
+                guard.record_write("a")
+            self.read = block.event
+        elif grade == "unknown":
+            self.read = read()
+            with pytest.raises(TimeoutError), guard.write("a"):
+                raise TimeoutError
+        elif grade == "in-flight":
+            self.read = read()
+            self.keep = guard.write("a")
+            Thread(self.keep.__enter__).get()
+        elif grade == "unverifiable":
+            self.read = Event("a", Clock()(), Clock()(), id="nobody")
+        else:
+            self.read = read()
+            if grade == "stale":
+                guard.record_write("a")
+        self.notices.clear()
+
+    def act(self, name: str = "b", **options: Any) -> None:
+        """A write that rests on it."""
+
+        @self.guard.tool(writes=name, **options)
+        def act() -> None:
+            self.done.append(name)
+
+        act(depends_on=self.read)
+
+
+GRADES = {
+    "fresh": None,
+    "overlapped": StaleReadError,
+    "unknown": StaleReadError,
+    "in-flight": StaleReadError,
+    "stale": StaleReadError,
+    "unverifiable": UnknownDependencyError,
+}
+SUSPECT = ("overlapped", "unknown", "in-flight")
+
+
+# ------------------------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize("grade", GRADES)
+@pytest.mark.parametrize("refuse", ["suspect", "stale"])
+@pytest.mark.parametrize("where", ["guard", "tool"])
+def test_what_is_refused(grade: str, refuse: str, where: str) -> None:
+    """`suspect` refuses all that is not fresh, `stale` all but what is merely suspect; on a guard or on a tool."""
+    premise = Premise(grade, **({"refuse": refuse} if where == "guard" else {}))
+    error = None if refuse == "stale" and grade in SUSPECT else GRADES[grade]
+    options = {} if where == "guard" else {"refuse": refuse}
+    if error is None:
+        premise.act(**options)
+        assert premise.done == ["b"]
+        (notice,) = premise.notices
+        assert notice.action == "admit"
+        assert bool(notice.findings) == (grade != "fresh")
+    else:
+        with pytest.raises(error):
+            premise.act(**options)
+        assert premise.done == []
+        assert [notice.action for notice in premise.notices] == ["refuse"]
+        assert premise.guard.log.events()[-1].outcome == "refused"
+
+
+@pytest.mark.parametrize("grade", GRADES)
+@pytest.mark.parametrize("mode", ["warn", "observe"])
+@pytest.mark.parametrize("where", ["guard", "tool"])
+def test_what_is_not_enforced_goes_through_and_is_told(
+    grade: str, mode: str, where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`warn` logs a warning of what would have been refused, `observe` tells of it; the call runs and is recorded."""
+    premise = Premise(grade, **({"mode": mode} if where == "guard" else {}))
+    with caplog.at_level(logging.INFO, "intervalguard"):
+        premise.act(**({} if where == "guard" else {"mode": mode}))
+    assert premise.done == ["b"]
+    assert outcomes(premise.guard)[-1] == ("write", "b", "ok")
+    (notice,) = premise.notices
+    assert notice.action == "admit"
+    level = {"warn": "WARNING", "observe": "INFO"}[mode]
+    if grade == "fresh":
+        assert (notice.findings, caplog.records) == ((), [])
+    else:
+        (finding,) = notice.findings
+        assert [(each.levelname, finding.message in each.getMessage()) for each in caplog.records] == [(level, True)]
+
+
+def test_the_tool_outranks_the_guard() -> None:
+    """One tool may observe under a guard that enforces, and enforce under one that observes."""
+    premise = Premise("stale", mode="observe", refuse="stale")
+    with pytest.raises(StaleReadError):
+        premise.act(mode="enforce")
+    premise = Premise("overlapped", refuse="stale")
+    with pytest.raises(StaleReadError):
+        premise.act(refuse="suspect")
+
+
+def test_a_derived_read_is_withheld_by_the_same_policy() -> None:
+    """What it rests on moved while it ran: withheld, warned of, or merely told."""
+    for mode in MODES:
+        premise = Premise("fresh", mode=mode)
+        guard = premise.guard
+
+        @guard.tool(reads="sum")
+        def add(guard: Guard = guard) -> int:
+            guard.record_write("a")
+            return 7
+
+        if mode == "enforce":
+            with pytest.raises(StaleReadError) as caught:
+                add(depends_on=premise.read)
+            assert caught.value.phase == "return"
+            assert [each.action for each in premise.notices] == ["admit", "withhold"]
+            assert outcomes(guard)[-2:] == [("read", "sum", "refused"), ("write", "a", "ok")]
+        else:
+            assert add(depends_on=premise.read) == 7
+            assert [each.action for each in premise.notices] == ["admit", "admit"]
+            assert [each.reason for each in premise.notices[-1].findings] == ["superseded"]
+            assert outcomes(guard)[-2:] == [("read", "sum", "ok"), ("write", "a", "ok")]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_write_in_flight_is_a_conflict_only_where_it_is_enforced(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two writes of one resource: the second is refused, or warned of, or told nothing of."""
+    premise = Premise("in-flight", mode=mode)
+    premise.read = ()  # type: ignore[assignment]
+    with caplog.at_level(logging.WARNING, "intervalguard"):
+        if mode == "enforce":
+            with pytest.raises(ConflictError):
+                premise.act("a")
+            assert [each.action for each in premise.notices] == ["conflict"]
+        else:
+            premise.act("a")
+            assert premise.done == ["a"]
+    if mode == "warn":
+        assert [each.levelname for each in caplog.records] == ["WARNING"]
+
+
+# ------------------------------------------------------------------------------------------------ who hears
+
+
+def test_every_decision_is_told() -> None:
+    """`on_decision` gets a notice with the tool, the event and the findings of each."""
+    premise = Premise("stale")
+    premise.act(rests_on=[], refuse="suspect", mode="observe")
+    with pytest.raises(StaleReadError) as caught:
+        premise.act()
+    events = premise.guard.log.events()
+    assert [(each.action, each.event) for each in premise.notices] == [
+        ("admit", events[-2].id),
+        ("refuse", events[-1].id),
+    ]
+    assert {each.tool for each in premise.notices} == {"Premise.act.<locals>.act".rpartition("<locals>.")[2]}
+    assert tuple(premise.notices[1].findings) == tuple(caught.value.findings)
+
+
+def test_the_log_of_the_standard_library_sees_every_decision(caplog: pytest.LogCaptureFixture) -> None:
+    """What goes through on `DEBUG`, what is refused on `INFO`, with the reason in words."""
+    premise = Premise("stale")
+    guard = Guard(premise.guard.log, wait_seconds=0)
+    with caplog.at_level(logging.DEBUG, "intervalguard"):
+        with guard.read("c"):
+            pass
+        with pytest.raises(StaleReadError):
+            guard.write("b", depends_on=premise.read).__enter__()
+    first, second = caplog.records
+    assert (first.levelname, second.levelname) == ("DEBUG", "INFO")
+    assert first.getMessage().startswith("admit 'guard.read'")
+    assert second.getMessage().startswith("refuse 'guard.write'")
+    assert "superseded by 'a'" in second.getMessage()
+
+
+@pytest.mark.parametrize("grade", ["fresh", "stale"])
+def test_a_callback_that_raises_changes_no_decision(grade: str, caplog: pytest.LogCaptureFixture) -> None:
+    """What was decided stands, and the fault is logged with its traceback."""
+    premise = Premise(grade)
+
+    def raise_it(notice: Notice) -> None:
+        raise ZeroDivisionError
+
+    premise.guard.on_decision = raise_it
+    if grade == "fresh":
+        premise.act()
+        assert premise.done == ["b"]
+    else:
+        with pytest.raises(StaleReadError):
+            premise.act()
+        assert premise.done == []
+    assert any(each.levelname == "ERROR" and each.exc_info for each in caplog.records)
+
+
+def test_a_callback_that_stops_the_program_leaves_nothing_pending() -> None:
+    """An interrupt while the callback runs comes out, and the call that was let through has not begun."""
+    premise = Premise("fresh")
+
+    def interrupt(notice: Notice) -> None:
+        raise KeyboardInterrupt
+
+    premise.guard.on_decision = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        premise.act()
+    assert premise.done == []
+    assert outcomes(premise.guard)[-1] == ("write", "b", "failed")
+
+
+def test_a_callback_sees_the_log_unlocked() -> None:
+    """It may ask the log, from another thread too."""
+    found: list[int] = []
+    guard = guard_at()
+    guard.on_decision = lambda notice: found.append(len(Thread(guard.log.events).get()))
+    with guard.read("a"):
+        pass
+    assert found == [1]
+
+
+# --------------------------------------------------------------------------------------- faults in the guard
+
+
+def broken(*_: object, **__: object) -> Any:
+    raise ZeroDivisionError("broken")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_fault_of_a_name_function(mode: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Enforced, the write does not run; else it runs, unguarded, and that is logged."""
+    guard = guard_at(mode=mode)
+    done = []
+
+    @guard.tool(writes=lambda order: f"orders/{1 // order}")
+    def write(order: int) -> int:
+        done.append(order)
+        return 7
+
+    if mode == "enforce":
+        with pytest.raises(ZeroDivisionError):
+            write(0)
+        assert done == []
+    else:
+        assert write(0) == 7
+        (record,) = caplog.records
+        assert record.levelname == "WARNING"
+        assert "unguarded" in record.getMessage()
+        assert record.exc_info
+    assert guard.log.events() == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("option", ["version", "observed_at", "names"])
+def test_a_fault_of_a_function_of_the_result(mode: Any, option: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The read ran, but what it saw cannot be told: nothing can rest on it, in any mode."""
+    guard = guard_at(mode=mode)
+    options: dict[str, Any] = {"reads": "a", option: broken}
+    if option == "names":
+        options = {"reads": ["a", lambda result: broken()]}
+
+    @guard.tool(**options)
+    def read() -> int:
+        return 7
+
+    if mode == "enforce":
+        with pytest.raises(GuardError, match="the call ran, but the guard could not read its result"):
+            read()
+    else:
+        assert read() == 7
+        assert [each.levelname for each in caplog.records] == ["WARNING"]
+    (event,) = guard.log.events()
+    assert event.outcome == "error"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_write_that_ran_took_effect_whatever_fault_follows(mode: Any) -> None:
+    """The fault comes after the body: the write counts as what it is."""
+    guard = guard_at(mode=mode)
+
+    @guard.tool(reads="a", writes="b", version=broken)
+    def move() -> int:
+        return 7
+
+    if mode == "enforce":
+        with pytest.raises(GuardError):
+            move()
+    else:
+        assert move() == 7
+    assert ("write", "b", "ok") in outcomes(guard)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_clock_that_raises_lets_nothing_through(mode: Any) -> None:
+    """A log that is down: an enforced write does not run."""
+    done = []
+
+    def clock() -> Any:
+        raise OSError("the log is down")
+
+    guard = Guard(MemoryLog(clock=clock), mode=mode)
+
+    @guard.tracked("a", writes=True)
+    def write() -> None:
+        done.append(1)
+
+    if mode == "enforce":
+        with pytest.raises(OSError, match="the log is down"):
+            write()
+        assert done == []
+
+
+@pytest.mark.parametrize("given", [7, [None], {"id": 7}, {"name": "a"}, object()])
+def test_what_is_no_dependency_is_an_error(given: Any) -> None:
+    """It says what one is, and the body does not run."""
+    premise = Premise("fresh")
+    premise.read = given
+    with pytest.raises(TypeError):
+        premise.act()
+    assert premise.done == []
+
+
+def test_a_part_that_the_event_does_not_cover_is_an_error() -> None:
+    """A narrower name that is none would rest on something else."""
+    premise = Premise("fresh")
+    premise.read = {"id": premise.read.id, "name": "b"}  # type: ignore[assignment]
+    with pytest.raises(ValueError, match="cannot be narrowed to 'b'"):
+        premise.act()
+    assert premise.done == []
