@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
-settings.register_profile("default", **COMMON, max_examples=200)
-settings.register_profile("ci", **COMMON, max_examples=200, derandomize=True, print_blob=True)
+settings.register_profile("default", **COMMON, max_examples=150)
+settings.register_profile("ci", **COMMON, max_examples=150, derandomize=True, print_blob=True)
 settings.register_profile("thorough", **COMMON, max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))

@@ -482,7 +482,7 @@ async def _enter(block: Any) -> None:
         pass
 
 
-class guard_free:  # noqa: N801
+class guard_free:
     """A block entered in a task of its own, outside every call."""
 
     def __init__(self, block: Any) -> None:

@@ -207,7 +207,7 @@ ENDS: dict[str, tuple[Callable[[], None], str]] = {
     "returns": (lambda: None, "ok"),
     "raises": (raising(ValueError()), "error"),
     "times out": (raising(TimeoutError()), "unknown"),
-    "times out asynchronously": (raising(asyncio.TimeoutError()), "unknown"),
+    "times out asynchronously": (raising(TimeoutError()), "unknown"),
     "loses the connection": (raising(ConnectionResetError()), "unknown"),
     "subprocess times out": (raising(subprocess.TimeoutExpired("x", 1)), "unknown"),
     "subprocess fails": (raising(subprocess.CalledProcessError(1, "x")), "error"),

@@ -495,6 +495,7 @@ def test_an_async_stream_behaves_as_the_bare_one(script: list[tuple[str, Any]]) 
         assert bare == await play_async(guard.tracked("t", writes=True)(lambda: echo_async())(), script)
 
     asyncio.run(main())
+    gc.collect()
     assert settled(guard)
 
 

@@ -13,10 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from helpers import LONG, Thread, guard_at, outcomes, settled, wait_for
+from helpers import BASE, LONG, Thread, guard_at, outcomes, settled, wait_for
 
 from intervalguard import ConflictError, Event, Guard, GuardError, StaleReadError, last_event, with_event
 from intervalguard.kernel.events import conflict
+from intervalguard.kernel.views import Entry
 from intervalguard.logs import MemoryLog
 
 
@@ -134,7 +135,7 @@ def test_no_admitted_write_takes_effect_on_a_superseded_premise() -> None:
     def get(name: str) -> int:
         return world[name]
 
-    @guard.tracked("sum/{one}{other}", writes=False)
+    @guard.tracked("sum/{one}/{other}", writes=False)
     def total(one: str, other: str) -> tuple[int, Event, Event]:
         left, first = with_event(get, one)
         right, second = with_event(get, other)
@@ -146,7 +147,7 @@ def test_no_admitted_write_takes_effect_on_a_superseded_premise() -> None:
             wrong.append((name, one, other))
         world[name] += 1
 
-    @guard.tracked("derived/{one}{other}", writes=False)
+    @guard.tracked("derived/{one}/{other}", writes=False)
     def derive(one: str, other: str, value: int) -> int:
         return value
 
@@ -193,10 +194,8 @@ def test_an_event_may_be_looked_at_while_it_ends() -> None:
     together(3, lambda number: write(number) if number == 0 else look(number))
 
 
-def test_an_event_is_whole_in_the_middle_of_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_is_whole_in_the_middle_of_its_end() -> None:
     """Between any two steps of the settlement, another thread that looks finds the event open or ended, not half."""
-    from intervalguard.kernel.views import Entry
-
     guard = guard_at()
     seen: list[Event] = []
     block = guard.write("x")
@@ -369,7 +368,7 @@ def test_a_call_that_forks_in_its_body_ends_in_the_parent() -> None:
 @needs_fork
 def test_the_locks_of_a_child_are_free() -> None:
     """Forked while other threads are in the middle of the log's steps, again and again: the child's log is whole."""
-    guard = guard_at(wait_seconds=LONG)
+    guard = Guard(MemoryLog(max_events=100), wait_seconds=LONG)
     stop = threading.Event()
     began = threading.Event()
 
@@ -404,8 +403,6 @@ def test_a_fork_waits_for_the_step_that_a_log_is_in() -> None:
     slow = [False]
 
     def clock() -> Any:
-        from helpers import BASE
-
         if slow[0] and threading.current_thread() is not threading.main_thread():
             slow[0] = False
             clock_in.set()

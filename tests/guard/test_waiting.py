@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextvars
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from helpers import LONG, Clock, Thread, guard_at, outcomes, settled, wait_for
+from helpers import LONG, Clock, Thread, guard_at, outcomes, settled
 
 from intervalguard import ConflictError, Guard, GuardError, Notice, StaleReadError, UnknownDependencyError
 from intervalguard.logs import MemoryLog
@@ -30,15 +32,16 @@ def entering(block: Any) -> Thread:
 
     def enter() -> Any:
         with block:
-            return block.event
+            pass
+        return block.event
 
     return Thread(enter)
 
 
 def waits(guard: Guard, thread: Thread) -> None:
     """Until ``thread`` waits for a call of the log."""
-    while not guard.log._waiters:
-        assert thread.is_alive(), thread.get()
+    while not guard.log._waiters and thread.is_alive():
+        time.sleep(0.0005)
 
 
 def read(guard: Guard, name: str, *rests: Any) -> Any:
@@ -391,25 +394,31 @@ def test_a_waiter_may_be_woken_by_a_finalizer_on_its_own_thread() -> None:
     def stream() -> Iterator[int]:
         yield 1
 
-    running: Any = stream()
-    next(running)
-    asked = guard.log.admit
+    held: list[Any] = [stream()]
+    next(held[0])
 
-    def admit(*args: Any, **kwargs: Any) -> Any:
-        nonlocal running
-        answer = asked(*args, **kwargs)
-        if answer[1] is None and guard.log._waiters and running is not None:
-            running = None  # dropped between the asking and the waiting, with every lock of the waiter's as it is then
-        return answer
+    def trace(frame: Any, event: str, argument: object) -> Any:
+        if frame.f_code.co_filename == threading.__file__ and frame.f_code.co_name == "wait":
+            held.clear()
+        return trace
 
-    guard.log.admit = admit  # type: ignore[method-assign]
-    assert entering(guard.write("x")).get().outcome == "ok"
+    def enter() -> None:
+        sys.settrace(trace)
+        try:
+            with guard.write("x"):
+                pass
+        finally:
+            sys.settrace(None)
+
+    thread = Thread(enter)
+    waits(guard, thread)
+    held.clear()
+    thread.get()
+    assert [each[2] for each in outcomes(guard)] == ["error", "ok"]
 
 
 @contextmanager
 def quick_switches() -> Iterator[None]:
-    import sys
-
     was = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

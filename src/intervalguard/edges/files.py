@@ -37,7 +37,7 @@ from intervalguard.kernel.explain import LONGEST, Party, quoted
 from intervalguard.kernel.views import Entry, Extra, Key
 
 from .lines import EventFileError, Fault, Path, Progress, Record, decoder, fault, given, pieces
-from .times import LARGEST, Axis, TimeError, Times, shown, written
+from .times import LARGEST, Axis, TimeError, Times, quick_micros, shown, written
 
 __all__ = ["EventFile", "EventFileError", "Loaded", "load", "read_events", "uncollected", "write_events"]
 
@@ -270,18 +270,22 @@ class _Reader:
         self._narrowed: list[int] = []
         self._nested: list[int] = []
 
-    def records(self, lines: Iterable[tuple[int, list[bytes]]], keep: Callable[[Record], object] | None) -> Iterator[Record]:
+    def records(self, parts: Iterable[tuple[int, bytes]], keep: Callable[[Record], object] | None) -> Iterator[Record]:
         """The objects of the lines, while ``line`` says which line it is."""
         decode = decoder()
-        for first, some in lines:
-            for self.line, line in enumerate(some, first):
-                if line and not line.isspace():
-                    record = decode(line)
+        for first, part in parts:
+            self.line = first - 1
+            try:
+                for self.line, record in enumerate(decode(part), first):
+                    if record is None:
+                        self.blank.append(self.line)
+                        continue
                     yield record
                     if keep is not None:
                         keep(record)
-                else:
-                    self.blank.append(self.line)
+            except Fault as found:
+                found.line = self.line + 1
+                raise
 
     def read(self, records: Iterable[Record]) -> None:
         """Make an entry of each record. Raises `Fault`. O(length of the lines).
@@ -289,7 +293,8 @@ class _Reader:
         The one hot loop of a load: what is usual is told apart here, by look-ups; all else is for the methods below.
         """
         ids, names, origins, windows = self._ids, self._names, self._origins, self._windows
-        entries, seqs, quick = self.entries, self._seqs, self.times.quick
+        entries, seqs, times = self.entries, self._seqs, self.times
+        is_iso = False
         for record in records:
             get = record.get
 
@@ -302,14 +307,15 @@ class _Reader:
             kind = "read" if kind == "read" else "write" if kind == "write" else self._kind(kind)
 
             time = get("start_time")
-            start = quick(time) if type(time) is str else None
+            start = quick_micros(time) if is_iso and type(time) is str else None
             if start is None:
                 start = self._time(record, "start_time", up=False)
+                is_iso = times.axis == "iso"
             time = get("end_time")
             if time is None:
                 end = took = None
             else:
-                end = quick(time) if type(time) is str else None
+                end = quick_micros(time) if is_iso and type(time) is str else None
                 if end is None:
                     end = self._time(record, "end_time", up=True)
                 took = end - start

@@ -13,7 +13,7 @@ import re
 import reprlib
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from io import BufferedReader
 from typing import Any, TypeAlias, cast
@@ -75,45 +75,45 @@ def given(value: Any) -> str:
 # -- lines
 
 
-def pieces(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, list[bytes]]]:
-    """The lines of a file, some at a time, with the number of the first. O(size), and O(a piece) of memory.
+def pieces(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, bytes]]:
+    """A file in pieces of whole lines, without the last line end, and the number of the first line of each.
 
-    ``-`` is standard input; a name that ends in ``.gz`` is unpacked. Raises `EventFileError` for what cannot be read.
+    O(size), and O(a piece) of memory. ``-`` is standard input; a name that ends in ``.gz`` is unpacked. Raises
+    `EventFileError` for what cannot be read.
     """
     file = os.fspath(path)
     number = 1
     try:
         with ExitStack() as stack:
             read, place, size = _open(file, stack)
-            rest = b""
-            done = 0
+            done, rest = 0, b""
             for piece in iter(lambda: read(_PIECE), b""):
                 done += len(piece)
                 if progress is not None:
                     progress(done if place is None else place(), size)
-                lines = piece.split(b"\n")
-                lines[0] = rest + lines[0]
-                rest = lines.pop()
-                for held in (rest, lines[0] if lines else b""):
-                    if len(held) > LONGEST_LINE:
-                        late = number + (len(lines) if held is rest else 0)
-                        raise EventFileError(
-                            f"longer than {LONGEST_LINE // 1024**2} MiB, which no event is: is it JSON Lines,"
-                            " one event a line?",
-                            file,
-                            late,
-                        )
-                if lines:
-                    yield number, lines
-                    number += len(lines)
+                first = piece.find(b"\n")
+                if len(rest) + (first if first >= 0 else len(piece)) > LONGEST_LINE:
+                    raise _too_long(file, number)
+                if first < 0:
+                    rest += piece
+                    continue
+                end = piece.rfind(b"\n")
+                part, rest = rest + piece[:end], piece[end + 1 :]
+                yield number, part
+                number += part.count(b"\n") + 1
             if rest:
-                yield number, [rest]
+                yield number, rest
     except (EOFError, zlib.error) as error:
         raise EventFileError(f"the compressed file is cut short or damaged: {error}", file, number) from None
     except gzip.BadGzipFile as error:
         raise EventFileError(f"not a gzip file, or damaged: {error}", file) from None
     except OSError as error:
         raise EventFileError(f"cannot be read: {error.strerror or error}", file) from None
+
+
+def _too_long(file: str, line: int) -> EventFileError:
+    words = f"longer than {LONGEST_LINE // 1024**2} MiB, which no event is: is it JSON Lines, one event a line?"
+    return EventFileError(words, file, line)
 
 
 _Read: TypeAlias = Callable[[int], bytes]
@@ -181,43 +181,58 @@ def _is_cut(error: json.JSONDecodeError) -> bool:
     return error.msg.startswith("Unterminated") or not error.doc[error.pos :].strip()
 
 
-def decode_text(line: bytes) -> Record:
-    """`decode`, quicker for a line as most are."""
-    try:
-        text = line.decode("utf-8")
-        record, end = _decoder.raw_decode(text)
-        if end == len(text) and type(record) is dict:
-            return record
-    except (ValueError, RecursionError):
-        pass
-    return decode(line)
-
-
-def decoder() -> Callable[[bytes], Record]:
-    """The quickest way that is installed to do what `decode` does."""
+def decoder() -> Callable[[bytes], Iterable[Record | None]]:
+    """The quickest way that is installed to `decode` each line of a piece; a blank line gives ``None``."""
     try:
         import msgspec
     except ImportError:
-        return decode_text
-    parse = msgspec.json.Decoder().decode
+        return _decode_texts
+    parser = msgspec.json.Decoder()
     wrong = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
-    def decode_quick(line: bytes) -> Record:
+    def decode_part(part: bytes) -> Iterable[Record | None]:
         try:
-            record = parse(line)
+            records: list[Record] = parser.decode_lines(part)
         except wrong:
-            return decode(line)
-        # Each key is followed by '":', so there are at least as many of these as keys. No more than different keys: no
-        # key is given twice. Otherwise the slower decoder, which sees every key, has to say.
-        if type(record) is dict:
-            keys = line.count(b'":')
-            if keys == len(record) or keys == _keys(record):
-                spaced = b" :" in line or b"\t" in line or b"\r" in line
-                if not spaced or not _SPACED_KEY.search(line):
-                    return record
-        return decode(line)
+            return _decode_texts(part)
+        return records if _is_sure(part, records) else _decode_texts(part)
 
-    return decode_quick
+    return decode_part
+
+
+def _decode_texts(part: bytes) -> Iterator[Record | None]:
+    """The lines of a piece, by the standard library."""
+    scan = _decoder.raw_decode
+    try:
+        texts: Iterable[str] = part.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        texts = ()
+        for line in part.split(b"\n"):
+            yield decode(line) if line and not line.isspace() else None
+    for text in texts:
+        try:
+            record, end = scan(text)
+        except (ValueError, RecursionError):
+            record, end = None, -1
+        if end == len(text) and type(record) is dict:
+            yield record
+        else:
+            yield decode(text.encode()) if text and not text.isspace() else None
+
+
+def _is_sure(part: bytes, records: list[Record]) -> bool:
+    """Whether a decoder that takes the last of several equal keys, and cares little for lines, has read what is there.
+
+    Every line end is between two objects, and there is one object more: so each line has one. Each key is followed by
+    '":', so there are as many of these as keys, or more. No more than different keys: no key is given twice.
+    """
+    ends = part.count(b"\n")
+    if len(records) != ends + 1 or part[:1] != b"{" or part[-1:] != b"}" or part.count(b"}\n{") != ends:
+        return False
+    keys = part.count(b'":')
+    if keys != sum(map(len, records)) and keys != sum(map(_keys, records)):
+        return False
+    return not ((b" :" in part or b"\t" in part or b"\r" in part) and _SPACED_KEY.search(part))
 
 
 def _keys(value: Any) -> int:

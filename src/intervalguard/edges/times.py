@@ -7,7 +7,7 @@ microsecond is rounded outward, so that an interval never loses an instant that 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from math import ceil, floor, isfinite
 from typing import Any, Literal, TypeAlias
@@ -27,7 +27,9 @@ _ISO = re.compile(
 _FIRST = micros(datetime.min.replace(tzinfo=UTC))
 _LAST = micros(datetime.max.replace(tzinfo=UTC))
 _EXACT = 2**53
-_CACHED = 1 << 16
+_EPOCH = moment(0)
+_MICROSECOND = timedelta(microseconds=1)
+_parse = datetime.fromisoformat
 
 
 class TimeError(ValueError):
@@ -77,21 +79,36 @@ def number_micros(number: float, up: bool) -> int:
     return ceil(exact) if up else floor(exact)
 
 
+def quick_micros(text: str) -> int | None:
+    """`iso_micros` of a time as most are written, in UTC and no finer than a microsecond; ``None`` for any other. O(1)."""
+    if text[-1:] == "Z":
+        length = len(text) - 1
+    elif text[-6:] == "+00:00":
+        length = len(text) - 6
+    else:
+        return None
+    if not 19 <= length <= 26 or text[7] != "-" or text[10] != "T" or text[13] != ":" or text[16] != ":":
+        return None
+    try:
+        time = _parse(text)
+    except ValueError:
+        return None
+    if not time.hour and text[11:13] != "00":  # 24:00, which only some Pythons read.
+        return None
+    return (time - _EPOCH) // _MICROSECOND
+
+
 class Times:
     """The times of one file, which are all on one axis: that of the first."""
 
     def __init__(self) -> None:
         self.axis: Axis | None = None
-        self._minutes: dict[str, int] = {}
-        self._rest: dict[str, int] = {}
 
     def read(self, value: Any, up: bool) -> int:
         """A time in microseconds, rounded up or down. Raises `TimeError`, also for a second axis."""
         if type(value) is str:
-            at = self.quick(value)
+            at = iso_micros(value, up)
             axis: Axis = "iso"
-            if at is None:
-                at = self._slow(value, up)
         elif type(value) is int or type(value) is float:
             at = number_micros(value, up)
             axis = "number"
@@ -102,35 +119,6 @@ class Times:
         elif self.axis != axis:
             first = "ISO 8601 text" if self.axis == "iso" else "a plain number"
             raise TimeError(f"is on another axis than the times before it, which are {first}: one file has one axis")
-        return at
-
-    def quick(self, text: str) -> int | None:
-        """A time whose minute was seen before: two look-ups instead of a pattern. ``None`` where it is not so easy."""
-        minute = self._minutes.get(text[:17])
-        if minute is None:
-            return None
-        if len(text) == 27 and text[19] == "." and text[26] == "Z":
-            digits = text[17:19] + text[20:26]
-            if not (digits.isdecimal() and digits.isascii() and digits < "60"):
-                return None
-            at = minute + int(digits)
-        else:
-            rest = self._rest.get(text[17:])
-            if rest is None:
-                return None
-            at = minute + rest
-        return at if _FIRST <= at <= _LAST else None
-
-    def _slow(self, text: str, up: bool) -> int:
-        at = iso_micros(text, up)
-        start = text[:17]
-        if text[16:17] == ":" and at == iso_micros(text, not up):
-            if len(self._minutes) >= _CACHED:
-                self._minutes.clear()
-            if len(self._rest) >= _CACHED:
-                self._rest.clear()
-            minute = self._minutes[start] = iso_micros(start + "00Z", up)
-            self._rest[text[17:]] = at - minute
         return at
 
 

@@ -212,7 +212,7 @@ class MemoryLog:
         self._renew(first)
         self._offset = time_ns() // 1000 - monotonic_ns() // 1000
         self._latest = -(1 << 62)
-        self._count = 0
+        self._count = self._droppable = 0
         self._spared: deque[Entry] = deque()
         self._sessions: dict[str | None, Own] = {}
         self._idle: OrderedDict[str, None] = OrderedDict()
@@ -337,8 +337,6 @@ class MemoryLog:
             self._count += len(events)
         if len(events) > 1:
             view.calls[events[0].id] = list(events)
-        if self._max_events is not None and self._count > self._max_events:
-            self._drop_oldest()
 
     def settle(
         self,
@@ -426,7 +424,9 @@ class MemoryLog:
             view.slots.append(events[0])
             if outcome == "ok":
                 self._remember(events)
-            return [self.event(each) for each in events]
+            settled = [self.event(each) for each in events]
+            self._now_droppable(view.call(event.call))
+            return settled
 
     def write_outside(self, origin: Origin, name: str, since: datetime | None) -> Entry:
         """Record a write that someone else made, which took effect at some instant from ``since`` until now."""
@@ -446,8 +446,7 @@ class MemoryLog:
             view.finish(entry)
             if start != number:
                 view.forget_closures()
-            if self._max_events is not None and self._count > self._max_events:
-                self._drop_oldest()
+            self._now_droppable((entry,))
             return entry
 
     def _settle(self, first: Entry, outcome: Outcome, now: int, until: int | None = None) -> Sequence[Callable[[], None]]:
@@ -478,6 +477,8 @@ class MemoryLog:
             self._remember(events)
         if first.name == "":
             first.memo = GONE
+        elif outcome != "unknown" or not view.may_land(first):
+            self._now_droppable(events)
         return wakers
 
     def _remember(self, events: Sequence[Entry]) -> None:
@@ -538,14 +539,25 @@ class MemoryLog:
                     wake()
         while self._lapsing and self._lapsing[0][0] < now:
             until, id = heappop(self._lapsing)
-            write = self._view.find(id)
+            view = self._view
+            write = view.find(id)
             if write is not None and write.outcome == "unknown" and write.extra is not None:
-                write.extra.until = self._view.place(until)
-                self._view.lapse(write)
-                if self._max_events is not None:
-                    self._spared.append(self._view.call(write.call)[0])
+                write.extra.until = view.place(until)
+                view.lapse(write)
+                first = view.call(write.call)[0]
+                if not view.may_land(first):
+                    if first.end < view.base + view.swept:
+                        self._spared.append(first)
+                    else:
+                        self._droppable += len(view.call(first.id))
 
     # -- retention
+
+    def _now_droppable(self, events: Sequence[Entry]) -> None:
+        """These events of one call have ended for good: they count against the bound from now on."""
+        self._droppable += len(events)
+        if self._max_events is not None and self._droppable > self._max_events:
+            self._drop_oldest()
 
     def _drop_oldest(self) -> None:
         view = self._view
@@ -558,8 +570,9 @@ class MemoryLog:
             if first.id in in_use:
                 self._spared.append(first)
             else:
+                self._droppable += len(view.call(first.id))
                 self._drop(first)
-        while self._count > (self._max_events or 0) and view.swept < len(view.slots):
+        while self._droppable > (self._max_events or 0) and view.swept < len(view.slots):
             number = view.base + view.swept
             entry = view.sweep()
             if entry.memo is GONE:
@@ -576,6 +589,7 @@ class MemoryLog:
                 if first.id in in_use:
                     view.older[first.id] = first
                     self._spared.append(first)
+                    self._droppable -= len(view.call(first.id))
                 else:
                     self._drop(first)
     def _drop(self, first: Entry) -> None:
@@ -585,6 +599,7 @@ class MemoryLog:
         for each in events:
             view.older.pop(each.id, None)
             self._count -= 1
+            self._droppable -= 1
             view.drop(each)
             if own is not None and each.outcome == "ok":
                 own.forget()

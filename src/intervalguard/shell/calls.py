@@ -165,7 +165,13 @@ class Tool:
                     if first is None and decision.patient:
                         gate.acquire(timeout=min(left, threading.TIMEOUT_MAX))
         guard = self.guard
-        if first.outcome == "refused" or decision.findings or guard.on_decision or guard.logger.isEnabledFor(10):
+        if (
+            first.outcome == "refused"
+            or decision.findings
+            or guard.on_decision
+            or guard.logger.isEnabledFor(10)
+            or type(decision) is Wait
+        ):
             self._tell(decision, first)
         return Running(guard.log, first, asked[3], probes)
 
@@ -192,7 +198,13 @@ class Tool:
                     if first is None and decision.patient:
                         await woken(left)
         guard = self.guard
-        if first.outcome == "refused" or decision.findings or guard.on_decision or guard.logger.isEnabledFor(10):
+        if (
+            first.outcome == "refused"
+            or decision.findings
+            or guard.on_decision
+            or guard.logger.isEnabledFor(10)
+            or type(decision) is Wait
+        ):
             self._tell(decision, first)
         return Running(guard.log, first, asked[3], probes)
 
@@ -285,6 +297,10 @@ class Tool:
             raise self._refusal(decision, first)
         try:
             self._notice("admit", first, decision.findings)
+            if type(decision) is Wait and not _refused(decision.findings, self.least):
+                log = self.guard.log
+                lost = ConflictError(decision.name, log.event(decision.blocker))
+                self.guard.logger.warning("admit %r (id=%s): %s", self.name, log.id_of(first.id), lost)
         except BaseException:
             self.guard.log.settle(first, "failed")
             raise

@@ -113,6 +113,8 @@ def resting_on(
     Raises ``TypeError`` for what is not guarded, or is no dependency.
     """
     _check(tool)
+    if None in depends_on:
+        raise TypeError("a dependency is None, as last_event() is where no guarded call has ended: nothing would be rested on")
     keys = [key for given in depends_on for key in dependencies(given)]
 
     def resting(*args: P.args, **kwargs: P.kwargs) -> R:
