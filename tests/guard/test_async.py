@@ -325,6 +325,11 @@ def test_a_task_that_is_destroyed_leaves_its_call_unknown() -> None:
     assert outcomes(guard) == [("write", "x", "unknown"), ("write", "y", "unknown")]
 
 
+def dropped(tool: Callable[[], Any]) -> None:
+    tool()
+    gc.collect()
+
+
 def test_a_coroutine_that_is_never_awaited_was_never_asked_for() -> None:
     """Not admitted, not recorded; Python's own warning is all."""
     guard = guard_at()
@@ -333,8 +338,7 @@ def test_a_coroutine_that_is_never_awaited_was_never_asked_for() -> None:
     async def put() -> None: ...
 
     with pytest.warns(RuntimeWarning, match="never awaited"):
-        put()
-        gc.collect()
+        dropped(put)
     assert outcomes(guard) == []
 
 
@@ -349,8 +353,7 @@ def test_a_coroutine_of_a_plain_function_that_is_never_awaited_is_unknown() -> N
         return body()
 
     with pytest.warns(RuntimeWarning, match="never awaited") as warned:
-        put()
-        gc.collect()
+        dropped(put)
     (message,) = [str(each.message) for each in warned]
     assert "<locals>.body" in message
     del warned  # it holds the coroutine

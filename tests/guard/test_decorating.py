@@ -46,7 +46,12 @@ MISUSE: list[tuple[dict[str, Any], Any, type[Exception], str]] = [
     ({}, tool, TypeError, r"touches nothing: give reads=, writes= or both"),
     ({"reads": []}, tool, ValueError, r"reads=\[\] names nothing: name what the tool touches, or leave reads= out"),
     ({"writes": ()}, tool, ValueError, r"writes=\[\] names nothing"),
-    ({"reads": "orders/{order}"}, tool, ValueError, r"field='order' that is no parameter: the tool's parameters are order_id"),
+    (
+        {"reads": "orders/{order}"},
+        tool,
+        ValueError,
+        r"field='order' that is no parameter: the tool's parameters are order_id",
+    ),
     ({"writes": "orders/{order}"}, tool, ValueError, r"^writes=: .*field='order'"),
     ({**WRITE, "rests_on": "x/{y}"}, tool, ValueError, r"^rests_on=: .*field='y'"),
     ({"reads": ["a", "orders/{order}"]}, tool, ValueError, r"field='order'"),
@@ -94,9 +99,7 @@ MISUSE: list[tuple[dict[str, Any], Any, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("options", "function", "kind", "message"), MISUSE, ids=[each[3][:30] for each in MISUSE])
-def test_misuse_fails_at_decoration(
-    options: dict[str, Any], function: Any, kind: type[Exception], message: str
-) -> None:
+def test_misuse_fails_at_decoration(options: dict[str, Any], function: Any, kind: type[Exception], message: str) -> None:
     """Each with a message that says what to write, and nothing is recorded."""
     guard = guard_at()
     with pytest.raises(kind, match=message):
@@ -171,7 +174,11 @@ def test_the_short_form_is_the_general_one() -> None:
     with pytest.raises(KeyError):
         write("1")
     assert outcomes(guard) == [("read", "a", "ok"), ("read", "orders/1", "ok"), ("write", "orders/1", "failed")]
-    assert [(each.validity_window_seconds, each.version) for each in guard.log.events()] == [(30, "1"), (30, "1"), (None, None)]
+    assert [(each.validity_window_seconds, each.version) for each in guard.log.events()] == [
+        (30, "1"),
+        (30, "1"),
+        (None, None),
+    ]
 
 
 @pytest.mark.parametrize("writes", [0, 1, "yes", []])

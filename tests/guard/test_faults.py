@@ -612,7 +612,8 @@ class Story:
         ends = []
         for place, (call, events) in enumerate(self.calls.items()):
             first = events[0]
-            ends.append((first.get("seq", 0) if "end_seq" in first else first["start_time"], first.get("seq", place), 0, call))
+            start = first["seq"] if "end_seq" in first else first["start_time"]
+            ends.append((start, first.get("seq", place), 0, call))
             if first["end_time"] is not None:
                 ends.append((first.get("end_seq", first["end_time"]), first.get("seq", place), 1, call))
         for _, _, is_end, call in sorted(ends):
@@ -626,7 +627,8 @@ class Story:
         first = events[0]
         outcome = first.get("outcome", "ok")
         error = {"unknown": TimeoutError(), "error": ValueError(), "failed": LookupError()}.get(outcome)
-        options: dict[str, Any] = {"validity_window_seconds": first.get("validity_window_seconds"), "no_effect_on": LookupError}
+        options: dict[str, Any] = {"no_effect_on": LookupError}
+        options["validity_window_seconds"] = first.get("validity_window_seconds")
         if first.get("may_land_until") is not None:
             options["may_land_for_seconds"] = first["may_land_until"] - first["end_time"]
         if first.get("observed_at") is not None:
@@ -704,9 +706,10 @@ def test_the_shared_stories_end_before_the_body_under_a_guard_that_enforces() ->
         story.tell()
         names = {live: told for told, live in story.ids.items()}
         refusals = {
-            case_call[0]["id"]: {names.get(f.dependency, f.dependency): (f.verdict, f.reason) for f in story.refused[call].findings}
-            for call, case_call in story.calls.items()
-            if call in story.refused
+            story.calls[call][0]["id"]: {
+                names.get(each.dependency, each.dependency): (each.verdict, each.reason) for each in error.findings
+            }
+            for call, error in story.refused.items()
         }
         if refusals != expected(case):
             wrong.append((case["id"], {call: repr(error) for call, error in story.refused.items()}))

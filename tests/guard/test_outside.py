@@ -71,7 +71,14 @@ def test_a_write_of_someone_else_supersedes(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("since", "reason"),
-    [(None, "superseded"), (11, "superseded"), (10, "superseded"), (9, "overlapped"), (5, "overlapped"), (-99, "overlapped")],
+    [
+        (None, "superseded"),
+        (11, "superseded"),
+        (10, "superseded"),
+        (9, "overlapped"),
+        (5, "overlapped"),
+        (-99, "overlapped"),
+    ],
 )
 def test_since_says_how_far_back_it_may_have_been(world: World, since: float | None, reason: str) -> None:
     """The read ended at 10: a write since later is after it, a write since earlier may have been before it."""
@@ -112,7 +119,7 @@ def test_since_yet_to_come_is_now(world: World) -> None:
 @pytest.mark.parametrize("since", [datetime(2026, 7, 30), 7, "2026-07-30"])
 def test_since_has_a_zone(world: World, since: Any) -> None:
     """A time without one names no instant."""
-    with pytest.raises(ValueError, match="since=.* is no datetime with a time zone"):
+    with pytest.raises(ValueError, match=r"since=.* is no datetime with a time zone"):
         world.guard.record_write("a", since=since)
 
 
@@ -153,7 +160,7 @@ def test_since_before_all_that_is_held_is_no_proof_of_order() -> None:
         event = guard.record_write("a", since=at(15))
         assert event.start_time == at(15)
         raws = guard.log.judge([guard.log.number_of(read.event.id)])
-        assert [each.message for each in guard.log.findings(raws, "e")][0].startswith("event 'a'")
+        assert next(each.message for each in guard.log.findings(raws, "e")).startswith("event 'a'")
         assert [each.reason for each in guard.log.findings(raws, "e")] == ["overlapped"]
 
 
@@ -172,7 +179,11 @@ def test_reads_are_suspect_until_a_lost_write_is_settled(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("outcome", "before", "after", "later"),
-    [("ok", "superseded", "overlapped", None), ("failed", None, None, None), ("error", "unknown-outcome", "unknown-outcome", None)],
+    [
+        ("ok", "superseded", "overlapped", None),
+        ("failed", None, None, None),
+        ("error", "unknown-outcome", "unknown-outcome", None),
+    ],
 )
 def test_what_a_lost_write_turned_out_to_be(
     world: World, outcome: Any, before: str | None, after: str | None, later: str | None

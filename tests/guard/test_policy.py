@@ -151,9 +151,7 @@ def test_a_derived_read_is_withheld_by_the_same_policy() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_write_in_flight_is_a_conflict_only_where_it_is_enforced(
-    mode: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_write_in_flight_is_a_conflict_only_where_it_is_enforced(mode: str, caplog: pytest.LogCaptureFixture) -> None:
     """Two writes of one resource: the second is refused, or warned of, or told nothing of."""
     premise = Premise("in-flight", mode=mode)
     premise.read = ()  # type: ignore[assignment]

@@ -377,9 +377,10 @@ def test_events_carry_whose_they_are(desk: Desk) -> None:
 def test_a_session_within_another_ends_with_its_block(desk: Desk) -> None:
     """The inner conversation counts inside, the outer one after it, whatever was raised."""
     with desk.session("outer"):
-        with pytest.raises(KeyError), desk.session("inner"):
+        with pytest.raises(ValueError, match="field"), desk.session("inner"):
+            desk.guard.tool(reads="{x}")(lambda: desk.read("a"))
+        with desk.session("inner"):
             desk.read("a")
-            raise KeyError
         assert desk.refused(desk.pay, "p", ["a"]) == [("a", "unknown-dependency")]
         desk.read("a")
         desk.pay("p", ["a"])

@@ -509,8 +509,7 @@ def test_the_exception_that_was_thrown_is_the_one_that_comes_out() -> None:
         yield "value"
 
     error = ValueError("mine")
-    with pytest.raises(ValueError, match="mine") as caught, held() as value:
-        assert value == "value"
+    with pytest.raises(ValueError, match="mine") as caught, held():
         raise error
     assert caught.value is error
     assert (error.__cause__, error.__context__) == (None, None)
@@ -692,13 +691,13 @@ def test_a_derived_stream_is_judged_again_when_it_ends() -> None:
     guard = guard_at()
     with guard.read("x") as read:
         pass
-    items = []
+    items = streams(guard, "read")["generator"](depends_on=read.event)
+    assert next(items) == 1
+    guard.record_write("x")
+    assert [next(items), next(items)] == [2, 3]
     with pytest.raises(StaleReadError) as caught:
-        for each in streams(guard, "read")["generator"](depends_on=read.event):
-            items.append(each)
-            if each == 2:
-                guard.record_write("x")
-    assert (items, caught.value.phase) == ([1, 2, 3], "return")
+        next(items)
+    assert caught.value.phase == "return"
     event = last_event()
     assert event is not None
     assert event.outcome == "refused"

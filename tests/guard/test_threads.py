@@ -104,7 +104,7 @@ def test_the_log_is_in_one_order() -> None:
     numbers = sorted(number for each in events for number in (each.seq, each.end_seq))
     assert numbers == list(range(1, 801))
     assert [each.seq for each in events] == sorted(each.seq for each in events)
-    times = {number: time for each in events for number, time in ((each.seq, each.start_time), (each.end_seq, each.end_time))}
+    times = {each.seq: each.start_time for each in events} | {each.end_seq: each.end_time for each in events}
     assert [times[each] for each in numbers] == sorted(times.values())
 
 

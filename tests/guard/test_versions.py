@@ -188,7 +188,7 @@ def test_a_probe_that_fails(mode: Any, how: str, caplog: pytest.LogCaptureFixtur
         assert entry is not None
         object.__setattr__(entry.origin, "probe", probe)
     if mode == "enforce":
-        with pytest.raises(GuardError, match="probe= of .* failed"):
+        with pytest.raises(GuardError, match=r"probe= of .* failed"):
             files.write("elsewhere", depends_on=read)
         assert files.done == []
         assert outcomes(files.guard) == [("read", "f", "ok")]

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -379,10 +379,8 @@ def test_a_waiter_wakes_however_its_blocker_ends(how: str) -> None:
     elif how == "cleared":
         guard.log.clear()
     else:
-        try:
+        with suppress(StopIteration, ValueError, TimeoutError):
             next(running)
-        except (StopIteration, ValueError, TimeoutError):
-            pass
     assert thread.get().outcome == "ok"
 
 

@@ -157,6 +157,7 @@ class Index(ABC):
         self._dropped: Position = None
         self._names = names
         self._empty: OrderedDict[str, None] = OrderedDict()
+        self._heard: OrderedDict[str, None] = OrderedDict()
 
     @abstractmethod
     def find(self, id: Id) -> Entry | None: ...
@@ -247,6 +248,7 @@ class Index(ABC):
             event = self._stand_ins.pop(event.id, event)
             event.memo = GONE
         if event.outcome != "ok" and event.outcome != "error":
+            self._forget_names(event.name)
             return
         if self._dropped is None or self._dropped < event.end:
             self._dropped = event.end
@@ -345,6 +347,8 @@ class Index(ABC):
 
     def _watch(self, name: str, call: Entry) -> None:
         node = self._node_at(name)
+        if self._names is not None and node.dropped is None and node.empty():
+            self._let_go(self._heard, name)
         for each in (node, *node.above):
             if each.watchers is None:
                 each.watchers = [call]
@@ -425,14 +429,22 @@ class Index(ABC):
 
     def _forget_names(self, name: str) -> None:
         """Keep at most ``names`` names for dropped writes alone; older ones are merged into one bound for all."""
-        if self._names is None or not self._nodes_of(name)[0].empty():
-            return
-        self._empty[name] = None
-        self._empty.move_to_end(name)
-        while len(self._empty) > self._names:
-            oldest, _ = self._empty.popitem(last=False)
+        node = self._at.get(name)
+        if self._names is not None and isinstance(node, Node) and node.empty():
+            self._let_go(self._empty, name)
+
+    def _let_go(self, kept: OrderedDict[str, None], name: str) -> None:
+        """Keep the nodes of ``name`` and of at most ``names`` in all, which have no writes; nothing is said of older ones.
+
+        ``kept`` are those with writes that were dropped, or those that are there for their watchers alone.
+        """
+        assert self._names is not None
+        kept[name] = None
+        kept.move_to_end(name)
+        while len(kept) > self._names:
+            oldest, _ = kept.popitem(last=False)
             old = self._at.get(oldest)
-            if not isinstance(old, Node) or not old.empty():
+            if not isinstance(old, Node) or not old.empty() or (old.dropped is not None and kept is self._heard):
                 continue
             self._wake(old)
             self._found.clear()

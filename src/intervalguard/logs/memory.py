@@ -115,6 +115,9 @@ class Held(Index):
     def is_derived(self, read: Entry) -> bool:
         return bool(read.depends_on)
 
+    def _is_final(self, said: Any) -> bool:
+        return False  # a write of someone else's may yet be put into the past
+
     def in_flight(self) -> bool:
         return bool(self._unsettled)
 
@@ -440,7 +443,9 @@ class MemoryLog:
                 start = min(number, int(view.earliest(micros(since)) + 0.5))
                 held = start >= view.base + view.swept
                 start_time = micros(since) if not held else now if start == number else view.time_of(start)
-            entry = Entry(number, name, "write", "ok", start, number, start_time, now - start_time, (), None, number, None, origin)
+            entry = Entry(
+                number, name, "write", "ok", start, number, start_time, now - start_time, (), None, number, None, origin
+            )
             view.slots.append(entry)
             self._count += 1
             view.finish(entry)
@@ -577,21 +582,20 @@ class MemoryLog:
             entry = view.sweep()
             if entry.memo is GONE:
                 continue
-            if entry.end != number:
-                if entry.id == number:
-                    view.older[number] = entry
-            else:
+            if entry.id == number:
+                view.older[number] = entry
+            if entry.end == number:
                 first = view.call(entry.call)[0] if entry.call != entry.id else entry
                 if entry.outcome == "unknown" and view.may_land(first):
                     continue  # it comes by again when it is settled, or can land no longer
                 if in_use is None:
                     in_use = self._in_use() if view.deriving or view.in_flight() else set()
                 if first.id in in_use:
-                    view.older[first.id] = first
                     self._spared.append(first)
                     self._droppable -= len(view.call(first.id))
                 else:
                     self._drop(first)
+
     def _drop(self, first: Entry) -> None:
         view = self._view
         events = view.calls.pop(first.id, None) or [first]

@@ -86,7 +86,7 @@ current: ContextVar[Running | None] = ContextVar("intervalguard_current", defaul
 
 def back_to(token: Token[Running | None]) -> None:
     """Put back what `current` was, unless the call ended in another context, as of a task that was destroyed."""
-    try:
+    try:  # noqa: SIM105 - it is on the way of every asynchronous call
         current.reset(token)
     except ValueError:
         pass

@@ -96,8 +96,8 @@ class ConflictError(GuardError, RuntimeError):
         doing = "is writing it" if blocker.kind == "write" and blocker.name == name else "rests on it or writes near it"
         whose = "".join(f", {what} {quoted(who)}" for what, who in (("tool", blocker.tool), ("agent", blocker.agent)) if who)
         super().__init__(
-            f"name={quoted(name)} is held by {quoted(blocker.name)} (id={blocker.id}{whose}), a call in flight that {doing}:"
-            " try again when it has ended",
+            f"name={quoted(name)} is held by {quoted(blocker.name)} (id={blocker.id}{whose}), a call in flight that"
+            f" {doing}: try again when it has ended",
             findings,
         )
         self.name = name
@@ -106,7 +106,8 @@ class ConflictError(GuardError, RuntimeError):
     def for_model(self) -> str:
         return (
             f"This call was not carried out: {quoted(self.name)} is in use by another call"
-            f" on {quoted(self.blocker.name)} that has not ended. Nothing was changed. Wait a moment, then try the same call again."
+            f" on {quoted(self.blocker.name)} that has not ended. Nothing was changed. Wait a moment, then try the same"
+            " call again."
         )
 
 

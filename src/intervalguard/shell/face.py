@@ -114,7 +114,7 @@ def resting_on(
     """
     _check(tool)
     if None in depends_on:
-        raise TypeError("a dependency is None, as last_event() is where no guarded call has ended: nothing would be rested on")
+        raise TypeError("a dependency is None, as last_event() is before any guarded call: nothing would be rested on")
     keys = [key for given in depends_on for key in dependencies(given)]
 
     def resting(*args: P.args, **kwargs: P.kwargs) -> R:
