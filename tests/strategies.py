@@ -172,6 +172,37 @@ def logs(draw: st.DrawFn, calls: int = 9, orders: Sequence[str] = ORDERS, steps:
     return Log(made(draft) for draft in drafts)
 
 
+_STEPS = st.sampled_from(("derive", "derive", "ask", "ask", "write", "read"))
+
+
+@st.composite
+def reports(draw: st.DrawFn, steps: int = 25) -> Log:
+    """Logs in which reads are derived from reads, and many calls rest on them before, while and after sources move."""
+    drafts: list[dict[str, Any]] = []
+    reads: list[str] = []
+    for clock in range(draw(st.integers(3, steps))):
+        step = draw(_STEPS)
+        rested: Sequence[str] = ()
+        if step in ("derive", "ask") and reads:
+            rested = list(dict.fromkeys(reads[-1 - draw(_BACK) % len(reads)] for _ in range(1 + draw(_BOOLEANS))))
+        name = {"derive": "report", "ask": "out"}.get(step) or draw(_TOUCHES)[1]
+        draft = {
+            "id": f"e{clock}",
+            "name": name,
+            "kind": "write" if step in ("ask", "write") else "read",
+            "start": clock,
+            "end": clock + draw(_LENGTHS) / 2,
+            "depends_on": [Dependency(each) for each in rested],
+        }
+        if step in ("derive", "read"):
+            reads.append(draft["id"])
+        elif step == "write":
+            draft["outcome"] = draw(_OUTCOMES.filter(lambda outcome: outcome not in ("pending", "lost")))
+            draft["parent"] = drafts[-1]["id"] if drafts and draw(_SELDOM) else None
+        drafts.append(draft)
+    return Log(made(draft) for draft in drafts)
+
+
 def _number(drafts: list[dict[str, Any]], first: str, shared: bool) -> None:
     """Number both ends of all events, in the order of the times; of equal times ``first`` says which come first.
 

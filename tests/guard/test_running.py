@@ -644,12 +644,12 @@ class Calls(RuleBasedStateMachine):
 
     def _was_right_to_refuse(self, error: GuardError, blocked: bool, judged: dict[str, tuple[str, str]]) -> None:
         told = {each.dependency: (each.verdict, each.reason) for each in error.findings}
-        if isinstance(error, ConflictError):
-            assert blocked
-            assert told == {}
+        assert told == {key: said for key, said in judged.items() if self._refusing(said)}
+        if isinstance(error, ConflictError):  # lost to a call that it may not wait for, or that writes what it touches
+            assert {why for _, why in told.values()} <= {"in-flight"}
+            assert blocked or told
         else:
             assert told
-            assert told == {key: said for key, said in judged.items() if self._refusing(said)}
 
     def _nobody_is_hurt(self, writer: Open) -> None:
         """L7: a write that took effect, or may have, is under no other pending write's premise."""

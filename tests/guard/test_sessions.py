@@ -688,8 +688,8 @@ def test_stale_tells_the_worst_of_each_event() -> None:
     desk = Desk()
     session = desk.session()
     with session:
-        desk.read("a/b")
-        desk.read("a")
+        for name in ("a", "a/b", "a"):
+            desk.read(name)
     elsewhere(desk.append, "a/c")
     desk.guard.log.admit(desk.read.__intervalguard__.origin, [("a/b", "write", None)])
     assert [(each.name, each.reason) for each in session.stale()] == [("a", "superseded")]

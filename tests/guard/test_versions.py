@@ -352,6 +352,26 @@ def test_the_end_of_the_read_is_the_last_instant_it_can_have_seen() -> None:
     assert [each.outcome for each in cache.guard.log.events()] == ["ok", "error"]
 
 
+def test_what_was_seen_at_the_very_end_was_seen_at_the_end() -> None:
+    """A write of someone else's that began no later may have been before it."""
+    cache = Cache()
+    _, read = with_event(cache.get, cache.at(101))
+    cache.clock.seconds = 110
+    cache.guard.record_write("a", since=cache.at(100.5))
+    assert cache.reason(read) == "overlapped"
+
+
+def test_what_could_land_no_longer_did_not_come_after_what_was_seen_later() -> None:
+    """Of two times between which nothing happened the later one is later."""
+    for seen, reason in ((105, "unknown-outcome"), (106, None)):
+        cache = Cache()
+        with pytest.raises(TimeoutError), cache.guard.write("a", may_land_for_seconds=5.5):
+            raise TimeoutError
+        cache.clock.seconds = 109
+        _, read = with_event(cache.get, cache.at(seen))
+        assert cache.reason(read) == reason
+
+
 def test_an_instant_that_is_yet_to_come_is_told_and_not_rested_on_when_not_enforced(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

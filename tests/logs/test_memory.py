@@ -306,6 +306,25 @@ def test_a_lost_read_is_dropped_like_any_other() -> None:
     assert len(tools.log) <= 3
 
 
+@pytest.mark.parametrize("kind", ["read", "write"])
+@pytest.mark.parametrize("in_use", [False, True])
+def test_settling_what_was_lost_leaves_the_bound_as_it_is(kind: str, in_use: bool) -> None:
+    """A call that was lost and is settled counts once against the bound, however often that happens."""
+    tools = Tools(6)
+    for _ in range(30):
+        block = getattr(tools.guard, kind)("a")
+        with pytest.raises(TimeoutError), block:
+            raise TimeoutError
+        with tools.open("read", "sum", depends_on=block.event if in_use else (), mode="observe"):
+            for _ in range(10 if in_use else 1):
+                tools.read("x")
+            tools.guard.settle(block.event.id, "ok")
+    for _ in range(20):
+        tools.read("x")
+        assert len(tools.log) == 6
+    assert tools.log._droppable == 6
+
+
 @pytest.mark.parametrize("source", ["read", "record"])
 def test_what_a_running_call_rests_on_is_not_dropped(source: str) -> None:
     """Nor what that was derived from, through reads; a narrower part, a write of someone's, all the same."""

@@ -160,7 +160,10 @@ class Held(Index):
         return time
 
     def place(self, time: int) -> Position:
-        """Where a bare time stands: after every endpoint of that time."""
+        """Where a bare time stands: after every endpoint of that time, and of two of them the later one later.
+
+        As far as a float tells them apart; two that it does not stand in one place.
+        """
         low, high = self.base, self.next
         while low < high:
             middle = (low + high) // 2
@@ -168,7 +171,10 @@ class Held(Index):
                 low = middle + 1
             else:
                 high = middle
-        return low - 0.5
+        if low <= self.base + self.swept:
+            return low - 0.5
+        past = time - self.time_of(low - 1)
+        return low - 0.5 + 0.49 * past / (past + 1_000_000)
 
     def earliest(self, time: int) -> Position:
         """The same, but before everything for a time of which the log no longer holds what was before and after it."""
@@ -416,8 +422,13 @@ class MemoryLog:
                     f"id={self.id_of(number)!r} can land no longer since its may_land_until: it counts as an error"
                 )
             end = view.next
+            first = view.call(event.call)[0]
+            is_counted = not view.may_land(first)
             if events[0].end is not None and events[0].end >= view.base + view.swept:
                 view.slots[events[0].end - view.base] = _was_end(events[0])
+            elif is_counted:
+                self._spared.remove(first)  # it was in use when it came by, and comes by again
+                is_counted = False
             for each in events:
                 each.outcome = outcome
                 each.extra = None
@@ -428,7 +439,8 @@ class MemoryLog:
             if outcome == "ok":
                 self._remember(events)
             settled = [self.event(each) for each in events]
-            self._now_droppable(view.call(event.call))
+            if not is_counted:
+                self._now_droppable(view.call(event.call))
             return settled
 
     def write_outside(self, origin: Origin, name: str, since: datetime | None) -> Entry:
