@@ -111,9 +111,8 @@ def main() -> None:
         print(json.dumps(measure(arguments.measure, arguments.runs)))
         return
     print(f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}")
-    print(
-        f"{'log':28} {'decoder':8} {'events':>9} {'json.loads':>10} {'read':>7} {'audit':>7} {'ratio':>6} {'found':>9} {'MB':>7}"
-    )
+    heads = {"events": 9, "json.loads": 10, "read": 7, "audit": 7, "ratio": 6, "found": 9, "MB": 7}
+    print(f"{'log':28} {'decoder':8} " + " ".join(word.rjust(width) for word, width in heads.items()))
     with tempfile.TemporaryDirectory() as folder:
         for shape in (usual, *SHAPES):
             if arguments.only and shape.__name__ not in arguments.only:

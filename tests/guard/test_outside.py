@@ -242,6 +242,18 @@ def test_all_events_of_a_lost_call_are_settled(world: World) -> None:
     assert [outcome for _, _, outcome in outcomes(world.guard)] == ["failed"] * 3
 
 
+def test_what_was_derived_from_a_lost_read_hears_that_it_is_settled(world: World) -> None:
+    """It rested on no result, and that was remembered; once the read is known to have worked it rests on one."""
+    block = world.guard.read("a")
+    with pytest.raises(TimeoutError), block:
+        raise TimeoutError
+    with world.guard.read("sum", depends_on=block.event, mode="observe") as derived:
+        pass
+    assert world.reason(derived.event) == "no-result"
+    world.guard.settle(block.event.id, "ok")
+    assert world.reason(derived.event) is None
+
+
 # ---------------------------------------------------------------------------------------------- may land
 
 

@@ -271,8 +271,9 @@ def test_a_stream_collected_while_its_log_is_locked_holds_nothing() -> None:
     assert [each[2] for each in outcomes(guard)] == ["ok", "error", "refused", "ok"]
 
 
-def test_a_waiting_thread_wakes_when_a_stream_is_collected_under_the_lock() -> None:
-    """The stream that it waits for is collected inside another call's step: it wakes then, not when its time is up."""
+@pytest.mark.parametrize("step", ["_record", "_settle"])
+def test_a_waiting_thread_wakes_when_a_stream_is_collected_under_the_lock(step: str) -> None:
+    """The stream that it waits for is collected deep inside another call's step: it wakes then, and the log is whole."""
     collecting = [False]
     guard = guard_at(Clock(), wait_seconds=60)
 
@@ -293,20 +294,28 @@ def test_a_waiting_thread_wakes_when_a_stream_is_collected_under_the_lock() -> N
         thread = Thread(put)
         while not guard.log._waiters:
             time.sleep(0.001)
-        settle = guard.log._settle
+        bare = getattr(guard.log, step)
 
-        def settle_and_collect(*args: Any, **kwargs: Any) -> Any:
+        def collect_first(*args: Any, **kwargs: Any) -> Any:
             if collecting[0]:
                 collecting[0] = False
                 gc.collect()
-            return settle(*args, **kwargs)
+            return bare(*args, **kwargs)
 
-        guard.log._settle = settle_and_collect  # type: ignore[method-assign]
+        setattr(guard.log, step, collect_first)
+        collecting[0] = step == "_record"
         with guard.read("other"):
-            collecting[0] = True
+            if step == "_record":
+                assert thread.get() == "done"
+            collecting[0] = step == "_settle"
         assert thread.get() == "done"
     finally:
         gc.enable()
+    events = guard.log.events()
+    assert [each.name for each in events] == ["s", "other", "s"]
+    assert len({number for each in events for number in (each.seq, each.end_seq)}) == 6
+    with guard.write("elsewhere", depends_on=[each for each in events if each.outcome == "ok"]):
+        pass
 
 
 def test_clean_up_that_makes_guarded_calls_under_the_lock_is_refused() -> None:

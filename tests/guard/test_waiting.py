@@ -396,7 +396,7 @@ def test_a_waiter_may_be_woken_by_a_finalizer_on_its_own_thread() -> None:
     next(held[0])
 
     def trace(frame: Any, event: str, argument: object) -> Any:
-        if frame.f_code.co_filename == threading.__file__ and frame.f_code.co_name == "wait":
+        if frame.f_code.co_qualname == "Condition.wait":  # where an Event waits, with its own lock held
             held.clear()
         return trace
 

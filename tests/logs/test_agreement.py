@@ -17,7 +17,7 @@ from strategies import NAMES, below, moment, times
 
 from intervalguard.kernel.events import Event, conflict, covers
 from intervalguard.kernel.sessions import Unread
-from intervalguard.kernel.staleness import HISTORY_DROPPED, REASONS, Claim, Raw, judge
+from intervalguard.kernel.staleness import HISTORY_DROPPED, NO_RESULT, REASONS, Claim, Raw, judge
 from intervalguard.kernel.views import Entry, SequenceView, View
 from intervalguard.logs.memory import Learned, MemoryLog, Origin
 
@@ -295,7 +295,12 @@ def _nobody(_: Entry) -> bool:
 
 
 def _told(raw: Raw) -> tuple[Any, ...]:
-    """A finding, its witness and source by where they start: of equal starts either will do."""
+    """A finding, its witness and source by where they start: of equal starts either will do.
+
+    Of several sources without a result a log may have told of one before an earlier one had ended.
+    """
+    if raw.grade == NO_RESULT:
+        return (REASONS[raw.grade],)
     return (REASONS[raw.grade], *(each and _start(each) for each in (raw.by, raw.via)))
 
 

@@ -261,7 +261,7 @@ class Index(ABC):
         self._forget_names(event.name)
 
     def forget_closures(self) -> None:
-        """Forget everything that was remembered of closures, for a write was put in the past. O(names)."""
+        """Forget everything that was remembered of closures, for what a read gave has changed. O(names)."""
         for node in (*self._at.values(), *self._below.values()):
             if isinstance(node, Node):
                 self._wake(node)

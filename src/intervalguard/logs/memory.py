@@ -436,6 +436,7 @@ class MemoryLog:
                 if each.kind == "write":
                     view.finish(each)
             view.slots.append(events[0])
+            view.forget_closures()
             if outcome == "ok":
                 self._remember(events)
             settled = [self.event(each) for each in events]
@@ -461,8 +462,6 @@ class MemoryLog:
             view.slots.append(entry)
             self._count += 1
             view.finish(entry)
-            if start != number:
-                view.forget_closures()
             self._now_droppable((entry,))
             return entry
 
