@@ -147,7 +147,8 @@ def main() -> None:
             print(f"0.1.1 at 10,000 events: {old * 1e6:.0f} us, {old / new:.0f} x this one")
     for shape in ("reads-and-writes", "chain", "distinct"):
         for trace in ([], ["--trace"]):
-            subprocess.run([sys.executable, __file__, "--memory", shape, "--events", str(options.events), *trace], check=True)
+            measured = ["--memory", shape, "--events", str(options.events), *trace]
+            subprocess.run([sys.executable, __file__, *measured], check=True)
 
 
 if __name__ == "__main__":

@@ -84,7 +84,13 @@ BAD: dict[str, tuple[bytes, int | None, str | None, str]] = {
     "-Infinity": (b'{"id":"r","name":"a","start_time":-Infinity}', 1, None, "-Infinity is no JSON"),
     "a key twice": (b'{"id":"r","id":"s","name":"a","start_time":1}', 1, "id", "'id' is given twice"),
     "a key twice, spelled apart": (b'{"kind":"read","\\u006bind":"write"}', 1, "kind", "'kind' is given twice"),
-    "a key twice, spaced": (b'{"id" :"r","id":":","id" : "s"}', 1, "id", "'id' is given twice"),
+    "a key twice, spaced": (b'{"id" :"r","id":"s","name":"a","start_time":1}', 1, "id", "'id' is given twice"),
+    "an event over two lines": (
+        b'{"id":"r","name":"a",\n"start_time":1} {"id":"s","name":"a","start_time":1}',
+        1,
+        None,
+        "no JSON, at character 22",
+    ),
     "a key twice within": (line(x={"y": 1}).replace(b'{"y"', b'{"y":0,"y"'), 1, "y", "'y' is given twice"),
     "a number of 5,000 digits": (b'{"id":"r","name":"a","start_time":' + b"1" * 5000 + b"}", 1, None, "too long"),
     # fields
@@ -132,6 +138,12 @@ BAD: dict[str, tuple[bytes, int | None, str | None, str]] = {
     "negative window": (line(validity_window_seconds=-1), 1, "validity_window_seconds", "=-1 is not finite"),
     "window is a text": (line(validity_window_seconds="30"), 1, "validity_window_seconds", "='30' is no number"),
     "window is a bool": (line(validity_window_seconds=True), 1, "validity_window_seconds", "=True is no number"),
+    "window is a bool that equals one before": (
+        lines(line(validity_window_seconds=1), line(id="s", validity_window_seconds=True)),
+        2,
+        "validity_window_seconds",
+        "=True is no number",
+    ),
     "window is infinite": (line(validity_window_seconds=7).replace(b"7", b"1e999"), 1, "validity_window_seconds", "=inf"),
     "window is huge": (line(validity_window_seconds=10**400), 1, "validity_window_seconds", "too large"),
     "seq is a fraction": (line(seq=1.0), 1, "seq", "seq=1.0 is no whole number"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import math
 import sys
@@ -23,7 +24,7 @@ from intervalguard.edges.times import iso_micros, number_micros, shown
 from intervalguard.kernel.audit import findings
 from intervalguard.kernel.events import Event, micros
 from intervalguard.kernel.staleness import Raw
-from intervalguard.kernel.views import Order, entry
+from intervalguard.kernel.views import Entry, Order, entry
 
 AXES = ("iso", "number")
 
@@ -50,6 +51,42 @@ def test_an_audit_of_a_file_is_the_audit_of_its_events(
     assert [plain(first.id, raw) for first, raw in findings(loaded.entries)] == judged(events)
     again = read_events(path)
     assert (list(again.events), again.axis) == (list(events), axis)
+
+
+HALVES = st.sampled_from((0, 0, 0.5, 1, 1.5, 4))
+
+
+@st.composite
+def placed(draw: st.DrawFn) -> Log:
+    """Logs with many bare times, at the times of endpoints, between them and outside, and with any numbers."""
+    events = draw(logs(calls=5))
+    factor, more = draw(st.sampled_from(((1, 0), (-1, 0), (2**40, -(2**41)))))
+    is_timed = all(each.end_seq is None for each in events)
+    for each in list(events):
+        fields: dict[str, Any] = {"may_land_until": each.start_time + timedelta(seconds=draw(HALVES))}
+        fields["observed_at"] = (each.end_time or each.start_time) - timedelta(seconds=draw(HALVES))
+        if is_timed and each.seq is not None:
+            fields["seq"] = each.seq * factor + more
+        events = events.but(each.id, **fields)
+    return events
+
+
+@given(placed())
+def test_everything_stands_where_order_puts_it(tmp_path_factory: pytest.TempPathFactory, events: Log) -> None:
+    """Integers for positions compare as the positions of `Order` do: endpoints, observations, ends of uncertainty."""
+    path = tmp_path_factory.getbasetemp() / "placed.jsonl"
+    write_events(path, events)
+    order = Order(events)
+
+    def positions(entries: list[Entry]) -> list[Any]:
+        each = [(one.start, one.end, one.extra and one.extra.seen, one.extra and one.extra.until) for one in entries]
+        return [position for some in each for position in some if position is not None]
+
+    ours = positions(load(path).entries)
+    theirs = positions([entry(each, order, place) for place, each in enumerate(events)])
+    assert len(ours) == len(theirs)
+    for (one, its), (other, others) in itertools.combinations(zip(ours, theirs, strict=True), 2):
+        assert (one < other, one == other) == (its < others, its == others)
 
 
 @given(

@@ -513,6 +513,7 @@ def test_a_sync_tool_on_a_loop_does_not_wait() -> None:
         with pytest.raises(ConflictError):
             put()
         assert get() == "seen"
+        assert not guard.log._waiters
 
     async def main() -> None:
         async with guard.write("x"):

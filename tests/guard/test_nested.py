@@ -326,5 +326,6 @@ def test_a_parent_that_ends_while_its_child_waits_lets_it_go_through() -> None:
     parent.__exit__(None, None, None)
     blocker.__exit__(None, None, None)
     thread.get()
+    assert child.event.parent is None
     child.__exit__(None, None, None)
     assert settled(guard)

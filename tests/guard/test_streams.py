@@ -358,16 +358,13 @@ def test_clean_up_that_makes_guarded_calls_under_the_lock_is_refused() -> None:
 
 
 def test_a_clean_up_that_raises_in_the_collector_is_settled_later() -> None:
-    """An abandoned body that raises while it is closed under the log's lock ends as an error, and breaks nothing."""
-    collecting = [False]
+    """An abandoned body that raises while it is closed deep in the log's step ends as an error, and breaks nothing."""
+    guard = guard_at()
+    record = guard.log._record
 
-    def clock() -> datetime:
-        if collecting[0]:
-            collecting[0] = False
-            gc.collect()
-        return Clock()()
-
-    guard = Guard(MemoryLog(clock=clock), wait_seconds=0)
+    def collect_first(*args: Any, **kwargs: Any) -> Any:
+        gc.collect()
+        return record(*args, **kwargs)
 
     @guard.tracked("s", writes=False)
     def stream() -> Iterator[int]:
@@ -377,22 +374,22 @@ def test_a_clean_up_that_raises_in_the_collector_is_settled_later() -> None:
             raise ValueError("in the clean-up")
 
     gc.disable()
+    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
     try:
         running = stream()
         next(running)
         in_cycle(running)
         del running
-        collecting[0] = True
-        hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
-        try:
-            with guard.write("x"):
-                pass
-        finally:
-            sys.unraisablehook = hook
+        guard.log._record = collect_first  # type: ignore[method-assign]
+        with guard.write("x") as block:
+            pass
     finally:
+        sys.unraisablehook = hook
         gc.enable()
     assert outcomes(guard) == [("read", "s", "error"), ("write", "x", "ok")]
-    assert len({each.seq for each in guard.log.events()} | {each.end_seq for each in guard.log.events()}) == 4
+    assert len({number for each in guard.log.events() for number in (each.seq, each.end_seq)}) == 4
+    with guard.write("y", depends_on=block.event):
+        pass
 
 
 # ------------------------------------------------------------------------------------------ as bare

@@ -11,6 +11,7 @@ import threading
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar, Token
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -216,7 +217,6 @@ class Tool:
                 stacklevel=4,
             )
         guard = self.guard
-        log = guard.log
         try:
             touches = self.touches(args, kwargs)
             outer = current.get()
@@ -436,7 +436,7 @@ class Tool:
     # -- faults, notices
 
     def fault(self, what: str, error: Exception, phase: Phase = "admission") -> None:
-        """A fault inside the guard, or of a function that it was given: never in silence, and enforced, never let through."""
+        """A fault inside the guard, or of a function that it was given: never in silence, and where enforced, an error."""
         if self.mode == "enforce":
             raise GuardError(f"{what}: {type(error).__name__}: {error}", phase=phase) from error
         self.guard.logger.warning("%r: %s", self.name, what, exc_info=error)
@@ -497,16 +497,12 @@ def _loop_event() -> tuple[Callable[[], None], Callable[[float], Awaitable[None]
             woken.set_result(None)
 
     def wake() -> None:
-        try:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(set_result)
-        except RuntimeError:
-            pass  # the loop is closed: nobody waits any more
 
     async def wait(seconds: float) -> None:
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await woken
-        except TimeoutError:
-            pass
 
     return wake, wait
