@@ -98,7 +98,7 @@ def admit(
     if blocked is not None:
         blocker, name = blocked
         return Wait(blocker, name, findings, _patient(view, claim, blocker))
-    return Admit(findings)
+    return Admit(findings) if findings else ADMITTED
 
 
 def may_return(view: View, claim: Claims, least: Grade | None, at: Position, time: int) -> Admit | Refuse:

@@ -152,29 +152,34 @@ def _dependency(view: View, claim: Claims, id: Id, name: str | None, at: Positio
     worst = _edge(view, claim, claim.call, claim.depends_on, read, name, at, probe)
     if worst is not None and worst.grade >= NOT_SETTLED:
         return worst
-    if read.window is not None or probe is not None:
-        aged = _aged(read, probe, time)
-        if aged is not None and (worst is None or worst.grade < aged):
-            worst = Said(aged, None, None)
+    if read.window is not None and (worst is None or worst.grade < EXPIRED) and _expired(read, probe, time):
+        worst = Said(EXPIRED, None, None)
+    if probe is not None and _moved(read, probe) and (worst is None or worst.grade < VERSION):
+        told_of = worst is None and not view.undisturbed(read.name, observation(read)[0], at)
+        worst = worst if told_of else Said(VERSION, None, None)
     if read.kind == "read" and view.is_derived(read):
         worst = _worst(worst, _derived(view, claim, read, at))
     return worst
 
 
-def _aged(read: Entry, probe: Probe | None, time: Any) -> Grade | None:
-    """Whether the version moved, or the read outlived its window. At the boundary it is fresh."""
-    extra = read.extra
-    if probe is not None and (extra is None or probe.version != extra.version):
-        return VERSION
-    if read.window is None:
-        return None
-    if probe is not None:
+def _moved(read: Entry, probe: Probe) -> bool:
+    """Whether the version of what was read is another now.
+
+    That is stale where no write is in the log that tells of it. Where there are some and none counts against the
+    dependency (its own, acknowledged ones, those to other parts of the resource), they have changed the version.
+    """
+    return read.extra is None or bool(probe.version != read.extra.version)
+
+
+def _expired(read: Entry, probe: Probe | None, time: Any) -> bool:
+    """Whether the read outlived its window. At the boundary it has not."""
+    if probe is not None and not _moved(read, probe):
         seen = probe.end_time
-    elif extra is not None and extra.seen_time is not None:
-        seen = extra.seen_time
+    elif read.extra is not None and read.extra.seen_time is not None:
+        seen = read.extra.seen_time
     else:
         seen = read.start_time + read.took
-    return EXPIRED if time - seen > read.window else None
+    return bool(time - seen > read.window)
 
 
 def _edge(
@@ -191,7 +196,7 @@ def _edge(
     since, until = read.start, read.end
     if read.extra is not None:
         since, until = observation(read)
-    if probe is not None and read.extra is not None and probe.version == read.extra.version:
+    if probe is not None and not _moved(read, probe):
         since, until = probe.start, probe.end
     settled = read.outcome == "ok" and read.end <= at
     if settled and view.undisturbed(name, since, at):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import attrs
 
-from ..kernel.admission import Admit, Refuse, Touch, Wait
+from ..kernel.admission import ADMITTED, Admit, Refuse, Touch, Wait
 from ..kernel.events import Event, Outcome
 from ..kernel.explain import Finding
 from ..kernel.staleness import Grade, Probe, Raw
@@ -52,6 +52,9 @@ class Notice:
     event: str | None
     findings: Sequence[Finding]
 
+
+NOTHING: Any = object()
+"""``depends_on`` where a call does not give it. ``None`` is no dependency: it is what `last_event` says of nothing."""
 
 Asked: TypeAlias = "tuple[Origin, Sequence[Touch], tuple[Key, ...], Running | None]"
 """What is asked of the log for one call, resolved once, before any wait: whose it is, what it touches, what it rests on,
@@ -142,15 +145,12 @@ class Tool:
 
     # -- before the body
 
-    def enter(self, args: _Args, kwargs: _Kwargs, depends_on: Any = None) -> Running | None:
+    def enter(self, args: _Args, kwargs: _Kwargs, depends_on: Any = NOTHING) -> Running | None:
         """Let the call through, or raise. ``None`` where the guard has a fault and the mode does not enforce."""
         asked = self._asked(args, kwargs, depends_on)
         if asked is None:
             return None
-        probes: dict[Id, Probe] | None = None
-        if asked[2] and self.guard.probing:
-            for id, entry in self._probed(asked[2]):
-                probes = self._probe(probes, id, entry)
+        probes = self._probe_all(asked[2]) if self.guard.probing else None
         decision, first = self._ask(asked, probes)
         if first is None:
             deadline = time.monotonic() + (0 if _on_a_loop() else self.wait_seconds)
@@ -165,26 +165,15 @@ class Tool:
                     decision, first = self._ask(asked, probes, False, gate.release)
                     if first is None and decision.patient:
                         gate.acquire(timeout=min(left, threading.TIMEOUT_MAX))
-        guard = self.guard
-        if (
-            first.outcome == "refused"
-            or decision.findings
-            or guard.on_decision
-            or guard.logger.isEnabledFor(10)
-            or type(decision) is Wait
-        ):
-            self._tell(decision, first)
-        return Running(guard.log, first, asked[3], probes)
+                        probes = self._probe_all(asked[2]) if self.guard.probing else None
+        return self._began(asked, probes, decision, first)
 
-    async def enter_async(self, args: _Args, kwargs: _Kwargs, depends_on: Any = None) -> Running | None:
+    async def enter_async(self, args: _Args, kwargs: _Kwargs, depends_on: Any = NOTHING) -> Running | None:
         """The same for a call on an event loop."""
         asked = self._asked(args, kwargs, depends_on)
         if asked is None:
             return None
-        probes: dict[Id, Probe] | None = None
-        if asked[2] and self.guard.probing:
-            for id, entry in self._probed(asked[2]):
-                probes = await self._probe_async(probes, id, entry)
+        probes = await self._probe_all_async(asked[2]) if self.guard.probing else None
         decision, first = self._ask(asked, probes)
         if first is None:
             deadline = time.monotonic() + (self.wait_seconds if _on_a_loop() else 0)
@@ -198,14 +187,12 @@ class Tool:
                     decision, first = self._ask(asked, probes, False, wake)
                     if first is None and decision.patient:
                         await woken(left)
+                        probes = await self._probe_all_async(asked[2]) if self.guard.probing else None
+        return self._began(asked, probes, decision, first)
+
+    def _began(self, asked: Asked, probes: Mapping[Id, Probe] | None, decision: Any, first: Entry) -> Running:
         guard = self.guard
-        if (
-            first.outcome == "refused"
-            or decision.findings
-            or guard.on_decision
-            or guard.logger.isEnabledFor(10)
-            or type(decision) is Wait
-        ):
+        if first.outcome == "refused" or decision is not ADMITTED or guard.on_decision or guard.logger.isEnabledFor(10):
             self._tell(decision, first)
         return Running(guard.log, first, asked[3], probes)
 
@@ -228,8 +215,10 @@ class Tool:
             if sitting is None:
                 if guard.require_session or self.rests_on is not None:
                     self._check_no_session(args, kwargs)
-                return self.origin, touches, () if depends_on is None else guard.keys(depends_on), outer
-            keys = [*self._resting(sitting, args, kwargs, touches), *guard.keys(depends_on)]
+                return self.origin, touches, () if depends_on is NOTHING else guard.keys(depends_on), outer
+            keys = [*self._resting(sitting, args, kwargs, touches)]
+            if depends_on is not NOTHING:
+                keys += guard.keys(depends_on)
             return sitting.origin(self), touches, tuple(dict.fromkeys(keys)), outer
         except Exception as error:
             if self.mode == "enforce":
@@ -244,10 +233,13 @@ class Tool:
             why = "rests_on= resolves to nothing there:"
         else:
             return
-        raise GuardError(
+        error = GuardError(
             f"{self.name!r} was called outside a session: {why} write 'with guard.session(key):' around the calls of a"
             " conversation"
         )
+        if self.mode == "enforce":
+            raise error
+        self.guard.logger.warning("%s", error)
 
     def _touches(self) -> Callable[[_Args, _Kwargs], Sequence[Touch]]:
         """What a call touches, as one function of its arguments."""
@@ -404,34 +396,34 @@ class Tool:
                 found.append((id, entry))
         return found
 
-    def _probe(self, probes: dict[Id, Probe] | None, id: Id, entry: Entry) -> dict[Id, Probe] | None:
-        try:
-            start, _ = self.guard.log.ticks()
-            version = entry.origin.probe(entry.name)
-            if isinstance(version, Awaitable):
-                if hasattr(version, "close"):
-                    version.close()
-                raise TypeError(
-                    f"probe= of {entry.origin.tool!r} is async, and {self.name!r}, which rests on what it read, is not:"
-                    " give a synchronous probe="
-                )
-            return {**(probes or {}), id: Probe(version, start, *self.guard.log.ticks())}
-        except Exception as error:
-            self.fault(f"probe= of {entry.origin.tool!r} failed", error)
-            return probes
+    def _probe_all(self, keys: Sequence[Key]) -> dict[Id, Probe] | None:
+        """A look at the current version of each of them; ``None`` where there is none to look at."""
+        probes: dict[Id, Probe] = {}
+        for id, entry in self._probed(keys):
+            try:
+                start, _ = self.guard.log.ticks()
+                version = entry.origin.probe(entry.name)
+                if isinstance(version, Awaitable):
+                    if hasattr(version, "close"):
+                        version.close()
+                    raise TypeError(f"it is async, and {self.name!r}, which rests on what it read, is not")
+                probes[id] = Probe(version, start, *self.guard.log.ticks())
+            except Exception as error:
+                self.fault(f"probe= of {entry.origin.tool!r} failed", error)
+        return probes or None
 
-    async def _probe_async(
-        self, probes: dict[Id, Probe] | None, id: Id, entry: Entry
-    ) -> dict[Id, Probe] | None:
-        try:
-            start, _ = self.guard.log.ticks()
-            version = entry.origin.probe(entry.name)
-            if isinstance(version, Awaitable):
-                version = await version
-            return {**(probes or {}), id: Probe(version, start, *self.guard.log.ticks())}
-        except Exception as error:
-            self.fault(f"probe= of {entry.origin.tool!r} failed", error)
-            return probes
+    async def _probe_all_async(self, keys: Sequence[Key]) -> dict[Id, Probe] | None:
+        probes: dict[Id, Probe] = {}
+        for id, entry in self._probed(keys):
+            try:
+                start, _ = self.guard.log.ticks()
+                version = entry.origin.probe(entry.name)
+                if isinstance(version, Awaitable):
+                    version = await version
+                probes[id] = Probe(version, start, *self.guard.log.ticks())
+            except Exception as error:
+                self.fault(f"probe= of {entry.origin.tool!r} failed", error)
+        return probes or None
 
     # -- faults, notices
 

@@ -16,7 +16,7 @@ from ..kernel.events import Dependency, DependencyLike, Event, check_name, check
 from ..kernel.views import Key, narrowed
 from ..logs.memory import MemoryLog, Origin
 from .blocks import Block
-from .calls import Mode, Notice, Tool
+from .calls import NOTHING, Mode, Notice, Tool
 from .names import Names, NameSpec, compile_names
 from .sessions import Session
 from .wrappers import Guarded, guarded, is_stream
@@ -149,6 +149,11 @@ class Guard:
         """The short form of `tool`: names of one kind, and the window. Without ``writes=`` each call warns, and reads."""
         if writes is not None and not isinstance(writes, bool):
             raise TypeError(f"writes={writes!r} is neither True nor False")
+        if callable(name) and writes is None:
+            raise TypeError(
+                f"tracked({_name(name)}) names no resource: write @tracked('orders/{{order_id}}', writes=False) above the"
+                " function; a function that gives the names needs writes= beside it"
+            )
         decorate = self.tool(
             reads=None if writes else name,
             writes=name if writes else None,
@@ -231,7 +236,7 @@ class Guard:
         kind: Literal["read", "write"],
         name: str,
         window: float | None,
-        depends_on: Any = None,
+        depends_on: Any = NOTHING,
         rests_on: Sequence[str] | str | None = None,
         tool: str | None = None,
         **options: Any,
@@ -275,10 +280,15 @@ class Guard:
             raise TypeError(f"event_id={event_id!r} is no event's id: pass event.id")
         return self.log.resolve(self.log.number_of(event_id), outcome)[0]
 
-    def keys(self, depends_on: DependencyLike | Iterable[DependencyLike] | None) -> tuple[Key, ...]:
-        """What a caller says that a call rests on, as the log knows it."""
+    def keys(self, depends_on: DependencyLike | Iterable[DependencyLike]) -> tuple[Key, ...]:
+        """What a caller says that a call rests on, as the log knows it. Raises ``TypeError`` for what is none."""
         if type(depends_on) is list and len(depends_on) == 1 and type(depends_on[0]) is str:
             return (self.log.number_of(depends_on[0]),)
+        if depends_on is None or not isinstance(depends_on, str | Dependency | Event | Iterable):
+            raise TypeError(
+                f"depends_on={depends_on!r} is nothing to rest on: pass an event, its id, Dependency(id, name) or a list of"
+                " these; leave depends_on out, or pass [], where the call rests on nothing"
+            )
         return tuple(dict.fromkeys(self._key(each) for each in dependencies(depends_on)))
 
     def _key(self, given: Dependency) -> Key:

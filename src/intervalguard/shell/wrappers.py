@@ -15,7 +15,7 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from ..kernel.events import DependencyLike
-from .calls import Running, Tool, back_to, current
+from .calls import NOTHING, Running, Tool, back_to, current
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -106,7 +106,7 @@ class _Safety:
 def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
     enter, leave, fail = tool.enter, tool.leave, tool.fail
 
-    def wrapper(*args: Any, depends_on: Any = None, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, depends_on: Any = NOTHING, **kwargs: Any) -> Any:
         running = enter(args, kwargs, depends_on)
         if running is None:
             return function(*args, **kwargs)
@@ -129,7 +129,7 @@ def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
 
 
 def _awaited(function: Callable[..., Any], tool: Tool, begun: _Safety | None = None) -> Callable[..., Any]:
-    async def wrapper(*args: Any, depends_on: Any = None, **kwargs: Any) -> Any:
+    async def wrapper(*args: Any, depends_on: Any = NOTHING, **kwargs: Any) -> Any:
         running = begun.running if begun else await tool.enter_async(args, kwargs, depends_on)
         if running is None:
             return await function(*args, **kwargs)
@@ -149,7 +149,7 @@ def _awaited(function: Callable[..., Any], tool: Tool, begun: _Safety | None = N
 
 
 def _stream(function: Callable[..., Any], tool: Tool, begun: _Safety | None = None) -> Callable[..., Any]:
-    def wrapper(*args: Any, depends_on: Any = None, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, depends_on: Any = NOTHING, **kwargs: Any) -> Any:
         running = begun.running if begun else tool.enter(args, kwargs, depends_on)
         if running is None:
             return (yield from function(*args, **kwargs))
@@ -182,7 +182,7 @@ def _stream(function: Callable[..., Any], tool: Tool, begun: _Safety | None = No
 
 
 def _async_stream(function: Callable[..., Any], tool: Tool, begun: _Safety | None = None) -> Callable[..., Any]:
-    async def wrapper(*args: Any, depends_on: Any = None, **kwargs: Any) -> Any:
+    async def wrapper(*args: Any, depends_on: Any = NOTHING, **kwargs: Any) -> Any:
         running = begun.running if begun else await tool.enter_async(args, kwargs, depends_on)
         if running is None:
             running = Running.unguarded()
