@@ -30,6 +30,7 @@ def found(reason: str, **fields: Any) -> Finding:
 
 
 BY = party("w1", "orders", tool="refund", agent="desk", session="s9")
+LOST = attrs.evolve(BY, outcome="unknown")
 VIA = party("s1", "prices/7", "failed")
 SAID = [
     (found("superseded", by=BY), "is stale: superseded by 'orders' (id=w1) at 2026-07-30T18:44:41Z"),
@@ -90,7 +91,7 @@ def test_every_reason_is_shown_here() -> None:
 
 def test_a_model_is_told_what_to_do() -> None:
     """What changed, who changed it, when, and what to do next, in this order; a source is read before what rests on it."""
-    text = for_model([found("superseded", by=BY, via=VIA), found("in-flight", by=BY), found("unknown-outcome", by=BY)])
+    text = for_model([found("superseded", by=BY, via=VIA), found("in-flight", by=BY), found("unknown-outcome", by=LOST)])
     assert text.splitlines() == [
         "What this call rests on can no longer be relied on.",
         "1. Event 'orders/42' (id=e7) is stale: superseded by 'orders' (id=w1) at 2026-07-30T18:44:41Z (derived from"
@@ -100,11 +101,16 @@ def test_a_model_is_told_what_to_do() -> None:
         " ended. The write was made by tool 'refund', agent 'desk', session 's9'. Wait until 'orders' (id=w1) has ended."
         " Read 'orders/42' again, then decide again.",
         "3. Event 'orders/42' (id=e7) is suspect: 'orders' (id=w1) may have written it or may yet: its outcome was unknown"
-        " at 2026-07-30T18:44:41Z. The write was made by tool 'refund', agent 'desk', session 's9'. Find out whether"
-        " 'orders' (id=w1) took effect. Read 'orders/42' again, then decide again.",
+        " at 2026-07-30T18:44:41Z. The write was made by tool 'refund', agent 'desk', session 's9'. Do not repeat"
+        " the call. Ask for someone to find out whether 'orders' (id=w1) took effect, and to settle it: until then reading"
+        " again does not help.",
     ]
+    errored = for_model([found("unknown-outcome", by=party("w1", "orders", "error"))])
+    assert errored.endswith("Read 'orders/42' again, then decide again.")
+    read = attrs.evolve(party(tool="get_order"), kind="read")
+    assert "Read 'orders/42' with tool 'get_order' again" in for_model([found("superseded", read=read, by=BY)])
     assert "Read 'orders/42' first, then decide again." in for_model([found("no-result")])
-    assert "first and use the id of that read, then decide again." in for_model([found("unknown-dependency", read=None)])
+    assert "Read what this call rests on first, then" in for_model([found("unknown-dependency", read=None)])
     assert for_model([], "The call was not made.") == "The call was not made."
 
 

@@ -125,8 +125,20 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     one = Event("a", datetime(2026, 7, 30, tzinfo=UTC))
     with pytest.raises(ValueError, match=r"unknown\[0\] has 'kind', which is a field of the event"):
         write_events(tmp_path / "log.jsonl", [one], unknown=[{"kind": "write"}])
-    with pytest.raises(ValueError, match="not JSON compliant"):
+    with pytest.raises(TypeError, match="not JSON compliant"):
         write_events(tmp_path / "log.jsonl", [one], unknown=[{"x": math.nan}])
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.jsonl.gz"])
+def test_a_file_stays_as_it_was_where_writing_fails(tmp_path: Path, name: str) -> None:
+    """A version that JSON does not have is told with its event, and the old file is not lost."""
+    path, day = tmp_path / name, datetime(2026, 7, 30, tzinfo=UTC)
+    write_events(path, [Event("a", day, id="e1")])
+    before = path.read_bytes()
+    with pytest.raises(TypeError, match="event id='e2' with version=datetime"):
+        write_events(path, [Event("a", day, id="e1"), Event("a", day, id="e2", version=day)])
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == [name]
 
 
 def test_defaults_are_those_of_an_event(tmp_path: Path) -> None:

@@ -389,3 +389,12 @@ def test_a_block_is_entered_once() -> None:
     with pytest.raises(RuntimeError, match=r"call guard\.read\(\) or guard\.write\(\) again"), block:
         pytest.fail("it was entered twice")
     assert outcomes(guard) == [("read", "a", "ok")]
+
+
+def test_a_bare_decorator_is_an_error_at_once() -> None:
+    """`@tracked` without its names is told where it stands, not at the first call."""
+    guard = Guard()
+    with pytest.raises(TypeError, match=r"names no resource: write @tracked"):
+
+        @guard.tracked
+        def get_order(order_id: str) -> None: ...

@@ -352,3 +352,23 @@ def test_a_part_that_the_event_does_not_cover_is_an_error() -> None:
     with pytest.raises(ValueError, match="cannot be narrowed to 'b'"):
         premise.act()
     assert premise.done == []
+
+
+def test_none_is_nothing_to_rest_on() -> None:
+    """`depends_on=None`, as `last_event()` gives it in a thread where no call ended, never passes for a checked call."""
+    guard, done = Guard(), []
+    write = guard.tracked("a", writes=True)(lambda: done.append(1))
+    with pytest.raises(TypeError, match="depends_on=None is nothing to rest on"):
+        write(depends_on=None)
+    with pytest.raises(TypeError, match="depends_on=5 is nothing to rest on"):
+        write(depends_on=5)
+    write(depends_on=[])
+    assert done == [1]
+
+
+def test_observe_records_what_lacks_its_session() -> None:
+    """A tool with rests_on= outside a session is recorded where nothing is enforced, and the lack is logged."""
+    guard = Guard(mode="observe")
+    write = guard.tool(writes="a", rests_on="b")(lambda: None)
+    write()
+    assert [each.name for each in guard.log.events()] == ["a"]

@@ -128,7 +128,7 @@ def test_what_nothing_covers_is_unverifiable(desk: Desk) -> None:
         desk.read("orders/42/total")
         desk.read("orders/4")
         before = list(desk.done)
-        with pytest.raises(UnknownDependencyError, match="nothing in this session has read it") as caught:
+        with pytest.raises(UnknownDependencyError, match="nothing in this session had read it") as caught:
             desk.pay("p", ["orders/42"])
         (finding,) = caught.value.findings
         assert (finding.name, finding.reason, finding.unread) == ("orders/42", "unknown-dependency", True)

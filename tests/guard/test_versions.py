@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 from helpers import BASE, Clock, Thread, guard_at, outcomes
 
-from intervalguard import Event, Guard, GuardError, StaleReadError, last_event, with_event
+from intervalguard import Dependency, Event, Guard, GuardError, StaleReadError, last_event, with_event
 
 
 class Files:
@@ -439,3 +441,87 @@ def test_a_write_has_no_instant_that_it_saw() -> None:
     assert event is not None
     events = {each.name: each for each in guard.log.events()}
     assert (events["a"].observed_at, events["b"].observed_at) == (BASE, None)
+
+
+def counted() -> tuple[Guard, dict[str, int], dict[str, Any]]:
+    """A guard over one order whose version counts its changes, and is probed."""
+    guard, order = Guard(wait_seconds=5, refuse="stale"), {"rev": 0, "refunded": 0}
+    get = guard.tool(reads="orders/{id}", version=lambda read: read["rev"], probe=lambda name: order["rev"])
+
+    @get
+    def read(id: str) -> dict[str, int]:
+        return dict(order)
+
+    @guard.tool(writes="orders/{id}/refunded", rests_on="orders/{id}")
+    def refund(id: str) -> None:
+        order["rev"] += 1
+        order["refunded"] += 1
+
+    @guard.tool(writes="orders/{id}/note", rests_on=[])
+    def note(id: str) -> None:
+        order["rev"] += 1
+
+    return guard, order, {"read": read, "refund": refund, "note": note}
+
+
+def test_a_version_that_the_sessions_own_write_changed_is_no_surprise() -> None:
+    """A write of one's own changes the version, and one knows of it: the next write is not refused."""
+    guard, order, tools = counted()
+    with guard.session("desk"):
+        tools["read"]("1")
+        tools["refund"]("1")
+        tools["refund"]("1")
+    assert order["refunded"] == 2
+
+
+def test_a_version_that_a_write_to_another_part_changed_says_nothing_of_this_one() -> None:
+    """What rests on a part is not refused because the whole has another version, where the log tells of a write beside it."""
+    guard, order, tools = counted()
+    with guard.session("desk"):
+        tools["read"]("1")
+        (read,) = guard.log.events()
+        with guard.session("other"):
+            tools["note"]("1")
+        with guard.write("orders/1/refunded", depends_on=Dependency(read.id, "orders/1/refunded")):
+            order["refunded"] += 1
+        with pytest.raises(StaleReadError, match="superseded"):
+            tools["refund"]("1")
+    assert order["refunded"] == 1
+
+
+def test_the_version_is_looked_at_again_after_a_wait() -> None:
+    """What was looked at before a wait for another's write says nothing of what that write left."""
+    guard, order, tools = counted()
+    with guard.session("one"):
+        tools["read"]("1")
+    with guard.session("two"):
+        tools["read"]("1")
+    inside, go = threading.Event(), threading.Event()
+
+    @guard.tool(writes="orders/{id}/refunded", rests_on="orders/{id}")
+    def slow(id: str) -> None:
+        inside.set()
+        assert go.wait(30)
+        order["rev"] += 1
+        order["refunded"] += 1
+
+    def first() -> None:
+        with guard.session("one"):
+            slow("1")
+
+    def second() -> None:
+        with guard.session("two"), pytest.raises(StaleReadError) as caught:
+            tools["refund"]("1")
+        reasons.append(caught.value.findings[0].verdict)
+
+    reasons: list[str] = []
+    threads = [threading.Thread(target=first), threading.Thread(target=second)]
+    threads[0].start()
+    assert inside.wait(30)
+    threads[1].start()
+    while not guard.log._waiters and threads[1].is_alive():
+        time.sleep(0.001)
+    go.set()
+    for each in threads:
+        each.join()
+    assert (order["refunded"], reasons) == (1, ["stale"])

@@ -468,7 +468,7 @@ def test_a_narrower_dependency_is_never_worse(events):
 @times(1)
 @given(events=logs(orders=("line", "seq")), data=st.data())
 def test_a_probe_is_a_read(events, data):
-    """Section 2: another version is stale where no logged write tells of it; the same moves the observation to the probe's."""
+    """Section 2: another version is stale where no logged write tells of it; the same one moves it on."""
     pairs = [
         (first, read)
         for first, read in itertools.product(firsts(events), events)

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 import attrs
@@ -175,9 +175,10 @@ def write_events(
     """Write events as a file that `read_events` gives back. O(n).
 
     ``unknown`` holds, event by event, further fields; ``axis="number"`` writes times as seconds since
-    1970-01-01T00:00Z. A name that ends in ``.gz`` is packed, ``-`` is standard output. Raises ``ValueError`` for a
-    further field with the name of an event's own, ``TypeError`` for a ``version`` or a further field that JSON does not
-    have, and ``OSError`` as `open` does.
+    1970-01-01T00:00Z. A name that ends in ``.gz`` is packed, ``-`` is standard output. A file that was there is replaced
+    once all is written, and stays as it was where that fails. Raises ``ValueError`` for a further field with the name of
+    an event's own, ``TypeError`` for a ``version`` or a further field that JSON does not have, and ``OSError`` as `open`
+    does.
     """
     with _created(os.fspath(path)) as out:
         for place, event in enumerate(events):
@@ -185,14 +186,37 @@ def write_events(
             clash = [key for key in more if key in FIELDS]
             if clash:
                 raise ValueError(f"unknown[{place}] has {clash[0]!r}, which is a field of the event: set it there")
-            line = json.dumps({**_record(event, axis), **more}, allow_nan=False, separators=(",", ":"))
+            try:
+                line = json.dumps({**_record(event, axis), **more}, allow_nan=False, separators=(",", ":"))
+            except (TypeError, ValueError) as error:
+                raise TypeError(
+                    f"event id={event.id!r} with version={event.version!r} cannot be written as JSON: {error}: give"
+                    " version= a text or a number, as str() of a time"
+                ) from error
             out.write(line.encode("ascii") + b"\n")
 
 
-def _created(file: str) -> AbstractContextManager[Any]:
+@contextmanager
+def _created(file: str) -> Iterator[Any]:
     if file == "-":
-        return nullcontext(sys.stdout.buffer)
-    return gzip.GzipFile(file, "wb", mtime=0) if file.endswith(".gz") else open(file, "wb")
+        yield sys.stdout.buffer
+        return
+    plain = os.path.isfile(file) or not os.path.exists(file)
+    written_to = f"{file}.{os.getpid()}.part" if plain else file
+    try:
+        with open(written_to, "wb") as raw:
+            if file.endswith(".gz"):
+                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as out:
+                    yield out
+            else:
+                yield raw
+        if plain:
+            os.replace(written_to, file)
+    except BaseException:
+        if plain:
+            with suppress(OSError):
+                os.remove(written_to)
+        raise
 
 
 def _record(event: Event, axis: Axis) -> Record:

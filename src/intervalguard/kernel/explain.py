@@ -16,7 +16,7 @@ import attrs
 
 from .events import moment
 from .sessions import Unread
-from .staleness import EXPIRED, IN_FLIGHT, REASONS, REMEDIES, UNKNOWN_OUTCOME, Raw, verdict_of
+from .staleness import EXPIRED, IN_FLIGHT, REASONS, REMEDIES, Raw, verdict_of
 from .views import Entry
 
 Verdict: TypeAlias = Literal["unverifiable", "stale", "suspect"]
@@ -263,7 +263,7 @@ def _history_dropped(finding: Finding) -> str:
 
 def _unknown_dependency(finding: Finding) -> str:
     if finding.unread:
-        return "nothing in this session has read it"
+        return "nothing in this session had read it when this call was chosen"
     return (
         "the log does not hold it"
         if finding.read is None
@@ -326,18 +326,25 @@ def _what(finding: Finding) -> str:
 
 def _next(finding: Finding) -> str:
     """What a model is to do about it, in the order in which it is to do it."""
-    steps = {
-        IN_FLIGHT: f"Wait until {_by(finding)} has ended.",
-        UNKNOWN_OUTCOME: f"Find out whether {_by(finding)} took effect.",
-    }
-    step = steps.get(REASONS.index(finding.reason))
+    if finding.by is not None and finding.by.outcome == "unknown" and finding.reason == "unknown-outcome":
+        return (
+            f"Do not repeat the call. Ask for someone to find out whether {_by(finding)} took effect, and to settle it:"
+            " until then reading again does not help."
+        )
+    step = f"Wait until {_by(finding)} has ended. " if finding.reason == "in-flight" else ""
     again = "first" if finding.verdict == "unverifiable" else "again"
     if finding.unread:
-        read = f"Read {quoted(finding.dependency)} first"
+        read = f"Read {quoted(finding.dependency)} first, and wait for the result"
     elif finding.read is None:
-        read = "Read what this call rests on first and use the id of that read"
+        read = "Read what this call rests on first"
     elif finding.via is not None and finding.via.name != finding.read.name:
-        read = f"Read {quoted(finding.via.name)} {again}, then {quoted(finding.read.name)}"
+        read = f"Read {_with_tool(finding.via)} {again}, then {_with_tool(finding.read)}"
     else:
-        read = f"Read {quoted(finding.read.name)} {again}"
-    return f"{step} {read}, then decide again." if step else f"{read}, then decide again."
+        read = f"Read {_with_tool(finding.read)} {again}"
+    return f"{step}{read}, then decide again."
+
+
+def _with_tool(party: Party) -> str:
+    """A resource, and the tool that read it."""
+    by = f" with tool {quoted(party.tool)}" if party.tool and party.kind == "read" else ""
+    return f"{quoted(party.name)}{by}"

@@ -65,7 +65,9 @@ class _Refused(GuardError):
             return for_model(
                 self.findings, "This call ran, but what it rests on changed meanwhile; its result is withheld."
             )
-        return for_model(self.findings, "This call was not carried out: what it rests on can no longer be relied on.")
+        unverified = all(each.verdict == "unverifiable" for each in self.findings)
+        why = "cannot be verified" if unverified else "can no longer be relied on"
+        return for_model(self.findings, f"This call was not carried out: what it rests on {why}.")
 
 
 class StaleReadError(_Refused, RuntimeError):

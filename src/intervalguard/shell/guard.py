@@ -255,6 +255,7 @@ class Guard:
             window,
             **options,
         )
+        made.origin = Origin(tool)
         return Block(made, depends_on)
 
     def record_write(

@@ -45,7 +45,7 @@ class Seat:
         origin = self._origins.get(id(tool))
         if origin is None:
             session = self.session
-            origin = Origin(tool.name, self.key, self.batch, session.run, session.agent, tool.probe)
+            origin = Origin(tool.origin.tool, self.key, self.batch, session.run, session.agent, tool.probe)
             self._origins[id(tool)] = origin
         return origin
 
