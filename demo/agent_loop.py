@@ -143,7 +143,7 @@ class Cashier:
             case Result(Call("pay", (str(order), _, _)), _, None):
                 del self.orders[order]
             case Result(_, text):
-                for what, key in re.findall(r"Read '(\w+)/(\w+)' again", text):
+                for what, key in re.findall(r"Read '(\w+)/(\w+)'(?: with tool '\w+')? again", text):
                     {"orders": self.orders, "cards": self.cards}[what][key] = None
 
     def payments(self) -> list[Call]:
@@ -179,13 +179,13 @@ def main() -> int:
     (finding,) = first.error.findings
     assert finding.by is not None
     assert (finding.by.name, finding.by.agent) == ("orders/42", "colleague")
-    assert "Read 'orders/42' again" in first.text
+    assert "Read 'orders/42'" in first.text
 
     # Turn 4 asked for 40 and for 30 from a card that has 60: one went through, whichever came first.
     assert [str(each.call) for each in turns[3]] == ["pay('42', 'gift', 40)", "pay('43', 'gift', 30)"]
     (second,) = [each for each in turns[3] if each.error is not None]
     assert isinstance(second.error, StaleReadError)
-    assert "Read 'cards/gift' again" in second.text
+    assert "Read 'cards/gift'" in second.text
 
     # The other was paid from the bank once the model had seen what was left; everything was paid once, at its price.
     assert sorted((order, amount) for order, _, amount in PAID) == [("42", 40), ("43", 30)]

@@ -197,11 +197,13 @@ BAD: dict[str, tuple[bytes, int | None, str | None, str]] = {
 def test_what_is_malformed_is_told(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The error has the line, the field and the value, the same with and without msgspec, and the status is 2."""
     text, number, field, words = BAD[what]
-    (path := tmp_path / "log.jsonl").write_bytes(text)
-    message, *where = both(path)
-    assert [number, field] == where[:2]
-    assert message.startswith(f"{path}:{number}: ")
-    assert words in message
+    path = tmp_path / "log.jsonl"
+    for end in (b"", b"\n"):
+        path.write_bytes(text + end)
+        message, *where = both(path)
+        assert [number, field] == where[:2]
+        assert message.startswith(f"{path}:{number}: ")
+        assert words in message
     for format in ("text", "json"):
         assert run(capsys, "audit", path, "--format", format) == (2, "", f"intervalguard: {message}\n")
     with pytest.raises(EventFileError) as raised:

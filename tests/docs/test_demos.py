@@ -37,8 +37,8 @@ def test_the_agent_loop(tmp_path: Path) -> None:
     ran = run("agent_loop.py", cwd=tmp_path)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.count("This call was not carried out") == 2
-    assert "Read 'orders/42' again, then decide again." in ran.stdout
-    assert "Read 'cards/gift' again, then decide again." in ran.stdout
+    assert "Read 'orders/42' with tool 'get_order' again, then decide again." in ran.stdout
+    assert "Read 'cards/gift' with tool 'get_card' again, then decide again." in ran.stdout
     assert "turn 6" in ran.stdout
 
 

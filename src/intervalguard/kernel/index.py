@@ -200,11 +200,17 @@ class Index(ABC):
         begun = self._unsettled and self._unsettled.pop(write.id, None) is not None
         for node in nodes:
             if begun:
-                self._release(node, write)
+                if node.open is not None and len(node.open) == 1 and node.open[0] is write:
+                    node.open = None
+                else:
+                    self._release(node, write)
             if write.outcome == "ok":
-                if node.ok is None:
-                    node.ok = Ended()
-                node.end(node.ok, write)
+                held = node.ok
+                if held is None:
+                    held = node.ok = Ended()
+                held.add(write)
+                if node.latest is None or node.latest < write.end:
+                    node.latest = write.end
             elif write.outcome == "error":
                 if node.errors is None:
                     node.errors = Ended()
@@ -420,9 +426,7 @@ class Index(ABC):
 
     def _release(self, node: Node, write: Entry) -> None:
         """Take a write out of those that have not ended, or that may still land."""
-        if node.open is not None and len(node.open) == 1 and node.open[0] is write:
-            node.open = None
-        elif node.open is not None and _taken_out(node.open, write):
+        if node.open is not None and _taken_out(node.open, write):
             node.open = node.open or None
         elif node.lost is not None and _taken_out(node.lost, write):
             node.lost = node.lost or None

@@ -493,7 +493,7 @@ class MemoryLog:
             self._remember(events)
         if first.name == "":
             first.memo = GONE
-        elif outcome != "unknown" or not view.may_land(first):
+        elif self._max_events is not None and (outcome != "unknown" or not view.may_land(first)):
             self._now_droppable(events)
         return wakers
 
