@@ -525,3 +525,21 @@ def test_the_version_is_looked_at_again_after_a_wait() -> None:
     for each in threads:
         each.join()
     assert (order["refunded"], reasons) == (1, ["stale"])
+
+
+def test_a_version_that_ones_own_write_left_is_probed_too() -> None:
+    """Who rests on what it wrote learns from the probe that someone has changed it behind the guard's back."""
+    guard, order = Guard(), {"rev": 0}
+
+    @guard.tool(writes="orders/1", rests_on=[], version=lambda result: result, probe=lambda name: order["rev"])
+    def put() -> int:
+        order["rev"] += 1
+        return order["rev"]
+
+    put()
+    (written,) = guard.log.events()
+    with guard.write("ledger", depends_on=written):
+        pass
+    order["rev"] += 1
+    with pytest.raises(StaleReadError, match="its version changed"), guard.write("mail", depends_on=written):
+        pass

@@ -495,7 +495,15 @@ def test_a_probe_is_a_read(events, data):
     plain, other = judged(view, None), judged(view, "v2")
     rank = list(oracle.REASONS)
     held = view.find(read.id)
-    told_of = not view.undisturbed(held.name, observation(held)[0], at)
+    since, own = observation(held)[0], lambda write: write.call == held.call
+    told_of = any(
+        found is not None
+        for found in (
+            *(view.first_ended(held.name, outcome, since, at, own) for outcome in ("ok", "error")),
+            view.first_open(held.name, at, own),
+            view.first_lost(held.name, at, own),
+        )
+    )
     if plain is None and told_of:
         assert other is None
     elif plain is None or (rank.index(plain[0]) > rank.index("version") and not told_of):

@@ -155,20 +155,36 @@ def _dependency(view: View, claim: Claims, id: Id, name: str | None, at: Positio
     if read.window is not None and (worst is None or worst.grade < EXPIRED) and _expired(read, probe, time):
         worst = Said(EXPIRED, None, None)
     if probe is not None and _moved(read, probe) and (worst is None or worst.grade < VERSION):
-        told_of = worst is None and not view.undisturbed(read.name, observation(read)[0], at)
-        worst = worst if told_of else Said(VERSION, None, None)
+        worst = None if worst is None and _told_of(view, read, at) else Said(VERSION, None, None)
     if read.kind == "read" and view.is_derived(read):
         worst = _worst(worst, _derived(view, claim, read, at))
     return worst
 
 
 def _moved(read: Entry, probe: Probe) -> bool:
-    """Whether the version of what was read is another now.
-
-    That is stale where no write is in the log that tells of it. Where there are some and none counts against the
-    dependency (its own, acknowledged ones, those to other parts of the resource), they have changed the version.
-    """
+    """Whether the version of what was read is another now."""
     return read.extra is None or bool(probe.version != read.extra.version)
+
+
+def _told_of(view: View, read: Entry, at: Position) -> bool:
+    """Whether the log holds a write that may have changed the version of ``read`` since, other than its own call's.
+
+    Where none of these counts against the dependency, for they are the call's own, acknowledged, or to another part of
+    the resource, another version is no news.
+    """
+    since, _ = observation(read)
+    if view.undisturbed(read.name, since, at):
+        return False
+
+    def own(write: Entry) -> bool:
+        return bool(write.call == read.call)
+
+    return (
+        view.first_ended(read.name, "ok", since, at, own) is not None
+        or view.first_ended(read.name, "error", since, at, own) is not None
+        or view.first_open(read.name, at, own) is not None
+        or view.first_lost(read.name, at, own) is not None
+    )
 
 
 def _expired(read: Entry, probe: Probe | None, time: Any) -> bool:
