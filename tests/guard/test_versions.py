@@ -475,7 +475,7 @@ def test_a_version_that_the_sessions_own_write_changed_is_no_surprise() -> None:
 
 
 def test_a_version_that_a_write_to_another_part_changed_says_nothing_of_this_one() -> None:
-    """What rests on a part is not refused because the whole has another version, where the log tells of a write beside it."""
+    """What rests on a part is not refused because the whole has another version, if the log tells of a write beside it."""
     guard, order, tools = counted()
     with guard.session("desk"):
         tools["read"]("1")
