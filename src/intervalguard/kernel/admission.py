@@ -157,9 +157,11 @@ def _patient(view: View, claim: Claims, blocker: Entry) -> bool:
     """Whether the call may wait: a nested one only for calls whose outermost call is younger than its own (wait-die)."""
     if claim.parent is None:
         return True
-    return bool(_outermost(view, blocker.call).start > _outermost(view, claim.parent).start)
+    theirs, own = _outermost(view, blocker.call), _outermost(view, claim.parent)
+    return theirs is not None and own is not None and bool(theirs.start > own.start)
 
 
-def _outermost(view: View, call: Id) -> Entry:
+def _outermost(view: View, call: Id) -> Entry | None:
+    """The first event of the outermost call that ``call`` is nested in, as far as the log holds it."""
     line = ancestors(view, call)
-    return next(events[0] for events in (view.call(each) for each in reversed(list(line))) if events)
+    return next((events[0] for events in (view.call(each) for each in reversed(list(line))) if events), None)

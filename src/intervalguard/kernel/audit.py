@@ -170,5 +170,5 @@ def findings_of(event: Event, events: Iterable[Event], now: datetime | None = No
     mine = replay.find(event.id) or entry(event, order, None)
     at, time = (mine.start, mine.start_time) if now is None else (order.bare(micros(now)), micros(now))
     replay.advance(at, event.call)
-    keys = replay.rests_on(event.call) or mine.depends_on
+    keys = list(dict.fromkeys([*replay.rests_on(event.call), *mine.depends_on]))
     return judge(replay, Claim(event.call, event.parent, keys), at, time)

@@ -30,6 +30,8 @@ from ..kernel.views import GONE, Entry, Extra, Id, Key, Position
 
 DEFAULT_MAX_EVENTS = 100_000
 
+_NO_NUMBER = 0
+
 _NUMBERS = 1024
 """For so many ids it is kept which numbers they are: an id is named when it has just been seen."""
 
@@ -208,6 +210,7 @@ class MemoryLog:
             raise TypeError(f"max_events={max_events!r} is no whole number; None is no bound")
         if max_events is not None and max_events < 1:
             raise ValueError(f"max_events={max_events!r} is less than 1: use None for no bound")
+        self.probing = False
         self._max_events = max_events
         self._clock = clock
         self._prefixes: list[tuple[int, str]] = []
@@ -362,6 +365,9 @@ class MemoryLog:
         A derived read that returns is judged again: with a `Refuse` it is settled as ``refused``, and its result must be
         withheld, unless ``bear``. Raises ``ValueError``, with nothing changed, for an instant seen that is yet to come.
         """
+        if self._lock._is_owned():  # type: ignore[attr-defined]
+            self._deferred.append((first, outcome, may_land_for))  # a finalizer calls, in the middle of a step
+            return ADMITTED
         with self._lock:
             if first.outcome != "pending":
                 return None
@@ -476,6 +482,9 @@ class MemoryLog:
             events = view.calls.get(first.id, events)
         wakers: Sequence[Callable[[], None]] = ()
         for each in events:
+            if each.id == _NO_NUMBER:  # named by the result: its number stands behind the end, as the slots stand by time
+                each.id = view.next
+                slots.append(each)
             each.took = took
             each.end = number
             each.outcome = outcome  # last: `event` reads it first, and holds no lock
@@ -537,10 +546,9 @@ class MemoryLog:
         events = view.calls.get(first.id) or [first]
         for name, window in rest:
             each = Entry(
-                view.next, name, "read", "pending", first.start, None, first.start_time, None,
+                _NO_NUMBER, name, "read", "pending", first.start, None, first.start_time, None,
                 first.depends_on, window, first.id, first.parent, first.origin,
             )  # fmt: skip
-            view.slots.append(each)
             events.append(each)
             self._count += 1
         view.calls[first.id] = events

@@ -76,6 +76,11 @@ class Running:
         self.handled = sys.exception()
         self.done = False
 
+    def __del__(self) -> None:
+        """An interrupt may come where nothing catches it: a call that nobody will settle any more is lost."""
+        if self.first is not None and self.first.outcome == "pending":
+            self.log.settle_from_anywhere(self.first, "unknown")
+
     @classmethod
     def unguarded(cls) -> Running:
         """Stands for a call that no log knows of."""
@@ -150,7 +155,7 @@ class Tool:
         asked = self._asked(args, kwargs, depends_on)
         if asked is None:
             return None
-        probes = self._probe_all(asked[2]) if self.guard.probing else None
+        probes = self._probe_all(asked[2]) if self.guard.log.probing else None
         decision, first = self._ask(asked, probes)
         if first is None:
             deadline = time.monotonic() + (0 if _on_a_loop() else self.wait_seconds)
@@ -165,7 +170,7 @@ class Tool:
                     decision, first = self._ask(asked, probes, False, gate.release)
                     if first is None and decision.patient:
                         gate.acquire(timeout=min(left, threading.TIMEOUT_MAX))
-                        probes = self._probe_all(asked[2]) if self.guard.probing else None
+                        probes = self._probe_all(asked[2]) if self.guard.log.probing else None
         return self._began(asked, probes, decision, first)
 
     async def enter_async(self, args: _Args, kwargs: _Kwargs, depends_on: Any = NOTHING) -> Running | None:
@@ -173,7 +178,7 @@ class Tool:
         asked = self._asked(args, kwargs, depends_on)
         if asked is None:
             return None
-        probes = await self._probe_all_async(asked[2]) if self.guard.probing else None
+        probes = await self._probe_all_async(asked[2]) if self.guard.log.probing else None
         decision, first = self._ask(asked, probes)
         if first is None:
             deadline = time.monotonic() + (self.wait_seconds if _on_a_loop() else 0)
@@ -187,7 +192,7 @@ class Tool:
                     decision, first = self._ask(asked, probes, False, wake)
                     if first is None and decision.patient:
                         await woken(left)
-                        probes = await self._probe_all_async(asked[2]) if self.guard.probing else None
+                        probes = await self._probe_all_async(asked[2]) if self.guard.log.probing else None
         return self._began(asked, probes, decision, first)
 
     def _began(self, asked: Asked, probes: Mapping[Id, Probe] | None, decision: Any, first: Entry) -> Running:
@@ -377,12 +382,17 @@ class Tool:
             running.log.settle(running.first, outcome, may_land_for=self.may_land_for)
             last.set(running)
 
-    def close(self, running: Running, lost: bool = False) -> None:
-        """Settle a stream that was closed or abandoned before its end. It may be a finalizer that calls."""
+    def close(self, running: Running, lost: bool = False, forgotten: bool = False) -> None:
+        """Settle a stream that was closed or abandoned before its end. It may be a finalizer that calls.
+
+        A stream that is ``forgotten``, of which nothing runs any more, is not what ended last here.
+        """
         if not running.done:
             running.done = True
             outcome: Outcome = "unknown" if lost else "ok" if self.writes is None else "error"
             running.log.settle_from_anywhere(running.first, outcome, self.may_land_for)
+            if not forgotten:
+                last.set(running)
 
     # -- probes
 

@@ -96,6 +96,8 @@ def with_event(tool: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if is_stream(tool):
         raise TypeError(f"{tool!r} is a stream: run it to its end, then ask last_event()")
     result = tool(*args, **kwargs)
+    if inspect.isgenerator(result) or inspect.isasyncgen(result):
+        raise TypeError(f"{tool!r} gave a stream: run it to its end, then ask last_event()")
     if inspect.isawaitable(result):
         return _awaited(result)
     return result, last_event()

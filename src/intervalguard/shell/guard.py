@@ -60,7 +60,6 @@ class Guard:
             _plain_function("on_decision=", on_decision)
         self.on_decision = on_decision
         self.logger = _logger
-        self.probing = False
 
     # -- decorators
 
@@ -196,7 +195,7 @@ class Guard:
             raise ValueError("probe= without version=: there is nothing to compare what it finds with")
         if may_land_for_seconds is not None and writes is None:
             raise ValueError("may_land_for_seconds= is for writes, and the tool writes nothing")
-        self.probing = self.probing or probe is not None
+        self.log.probing = self.log.probing or probe is not None
         return Tool(
             self,
             name,

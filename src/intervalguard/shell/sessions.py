@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 import attrs
 
@@ -38,15 +39,15 @@ class Seat:
         self.outer = outer
         self.batch = batch
         self.until = until
-        self._origins: dict[int, Origin] = {}
+        self._origins: WeakKeyDictionary[Tool, Origin] = WeakKeyDictionary()
 
     def origin(self, tool: Tool) -> Origin:
         """Whose a call of ``tool`` is, made once for a tool and a seat."""
-        origin = self._origins.get(id(tool))
+        origin = self._origins.get(tool)
         if origin is None:
             session = self.session
             origin = Origin(tool.origin.tool, self.key, self.batch, session.run, session.agent, tool.probe)
-            self._origins[id(tool)] = origin
+            self._origins[tool] = origin
         return origin
 
 

@@ -100,7 +100,7 @@ class _Safety:
     def __del__(self) -> None:
         if self._coroutine is not None:
             self._coroutine.close()
-        self._tool.close(self.running, lost=self._coroutine is not None)
+        self._tool.close(self.running, lost=self._coroutine is not None, forgotten=True)
 
 
 def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
@@ -119,13 +119,18 @@ def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
         finally:
             current.reset(token)
         if type(result) in _LAZY:
-            safety = _Safety(tool, running, result if type(result) is CoroutineType else None)
-            later = _LAZY[type(result)](lambda *_, **__: result, tool, safety)
-            later.__name__, later.__qualname__ = result.__name__, result.__qualname__
-            return later(*args, **kwargs)
+            return _later(result, tool, running)(*args, **kwargs)
         return leave(running, args, kwargs, result)
 
     return wrapper
+
+
+def _later(result: Any, tool: Tool, running: Running) -> Callable[..., Any]:
+    """What a function gave back whose body has not run, as a function that runs it within the call."""
+    safety = _Safety(tool, running, result if type(result) is CoroutineType else None)
+    later = _LAZY[type(result)](lambda *_, **__: result, tool, safety)
+    later.__name__, later.__qualname__ = result.__name__, result.__qualname__
+    return later
 
 
 def _awaited(function: Callable[..., Any], tool: Tool, begun: _Safety | None = None) -> Callable[..., Any]:
@@ -143,6 +148,8 @@ def _awaited(function: Callable[..., Any], tool: Tool, begun: _Safety | None = N
             raise
         finally:
             back_to(token)
+        if type(result) in _LAZY:
+            return _later(result, tool, running)(*args, **kwargs)
         return tool.leave(running, args, kwargs, result)
 
     return wrapper
