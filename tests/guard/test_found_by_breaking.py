@@ -1,0 +1,154 @@
+"""Faults that were found by trying to break the guard; each test is of the whole kind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from helpers import BASE, Clock, guard_at
+
+from intervalguard import ConflictError, Event, Guard, StaleReadError, check_dependencies, last_event, with_event
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_bare_time_is_placed_rightly_beside_a_call_of_many_names(count: int) -> None:
+    """`observed_at=` of a cached read counts from its source's time, whatever long call named its events at its end."""
+    clock = Clock()
+    guard = guard_at(clock)
+    listing = guard.tool(reads=lambda result: result)(lambda body: body())
+    write = guard.tool(writes="x", rests_on=[])(lambda: None)
+
+    def body() -> list[str]:
+        clock.seconds = 6
+        write()
+        clock.seconds = 10
+        return [f"item/{number}" for number in range(count)]
+
+    listing(body)
+    clock.seconds = 12
+    cached = guard.tool(reads="x", observed_at=lambda seen: seen)(lambda seen: seen)
+    cached(BASE + timedelta(seconds=5.5))
+    read = last_event()
+    assert read is not None
+    assert read.observed_at == BASE + timedelta(seconds=5.5)
+    with pytest.raises(StaleReadError, match="superseded"):
+        guard.write("y", depends_on=read).__enter__()
+    assert check_dependencies(Event("y", datetime.max.replace(tzinfo=BASE.tzinfo), depends_on=read), guard.log.events()) == ["x"]
+
+
+def test_each_block_and_tool_of_a_session_is_recorded_as_its_own() -> None:
+    """A tool that is gone lends its name and its probe to none that comes after it."""
+    guard = Guard()
+    with guard.session("desk"):
+        for number in range(50):
+            with guard.write(f"x/{number}", rests_on=[], tool=f"tool{number}"):
+                pass
+            gc.collect(0)
+    assert [each.tool for each in guard.log.events()] == [f"tool{number}" for number in range(50)]
+
+
+def test_a_probe_is_run_for_a_call_of_another_guard_on_the_same_log() -> None:
+    """Who rests on what another guard's tool read has its version looked at too."""
+    one, world = Guard(), {"version": 1}
+    other = Guard(one.log)
+    one.tool(reads="x", version=lambda seen: seen, probe=lambda name: world["version"])(lambda: world["version"])()
+    read = last_event()
+    world["version"] = 2
+    with pytest.raises(StaleReadError, match="its version changed"), other.write("y", depends_on=read):
+        pass
+
+
+def test_an_async_tool_that_gives_a_stream_runs_until_the_stream_ends() -> None:
+    """A write is in flight while what its tool gave back has not run."""
+    guard, done = Guard(wait_seconds=0), []
+
+    def body() -> Iterator[int]:
+        done.append(1)
+        yield 1
+
+    async def given() -> Iterator[int]:
+        return body()
+
+    async def main() -> None:
+        stream = await guard.tool(writes="x", rests_on=[])(given)()
+        with pytest.raises(ConflictError):
+            guard.write("x").__enter__()
+        assert list(stream) == [1]
+
+    asyncio.run(main())
+    assert [each.outcome for each in guard.log.events()] == ["ok", "refused"]
+    assert done == [1]
+
+
+def test_a_stream_that_was_left_early_ended_last() -> None:
+    """After a loop that was left with break, `last_event()` is the stream's event."""
+    guard = Guard()
+
+    @guard.tool(reads="a")
+    def before() -> None: ...
+
+    @guard.tool(reads="items")
+    def stream() -> Iterator[int]:
+        yield from range(10)
+
+    before()
+    for _ in stream():
+        break
+    event = last_event()
+    assert event is not None
+    assert event.name == "items"
+
+
+def test_a_stream_in_disguise_has_no_event_yet() -> None:
+    """`with_event` of a function that gives back a generator is an error, not another call's event."""
+    lazy = Guard().tool(reads="a")(lambda: (each for each in [1]))
+    with pytest.raises(TypeError, match="gave a stream"):
+        with_event(lazy)
+
+
+def test_what_a_call_rests_on_does_not_shrink_with_its_siblings() -> None:
+    """L4: the event's own dependencies count, also where the list holds other events of its call."""
+    day = BASE
+    at: Callable[[int], datetime] = lambda seconds: day + timedelta(seconds=seconds)  # noqa: E731
+    read, write = Event("x", at(0), at(1), id="r"), Event("x", at(2), at(3), kind="write", id="w")
+    mine = Event("y", at(4), at(5), depends_on="r", id="c1", call="c")
+    sibling = Event("z", at(4), at(5), id="c2", call="c")
+    for events in ([read, write], [read, write, sibling], [read, write, sibling, mine]):
+        assert check_dependencies(mine, events) == ["x"]
+
+
+@pytest.mark.parametrize("place", ["before the body", "in the settlement"])
+def test_an_interrupt_leaves_no_call_pending(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that an interrupt tore from its wrapper is lost, not pending for ever."""
+    guard = Guard(wait_seconds=0)
+    write = guard.tool(writes="x", rests_on=[])(lambda: None)
+
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        if place == "in the settlement":
+            patched.setattr(guard.log, "settle", interrupt)
+        else:
+            patched.setattr("intervalguard.shell.wrappers.current", type("V", (), {"set": interrupt})())
+        with pytest.raises(KeyboardInterrupt):
+            write()
+    gc.collect()
+    assert [each.outcome for each in guard.log.events()] == ["unknown"]
+    write()
+
+
+def test_a_nested_call_whose_parent_is_not_held_is_told_of_the_conflict() -> None:
+    """After `clear()` in the middle of a call, a call inside it meets a conflict and no stranger error."""
+    guard = Guard(wait_seconds=0)
+    with guard.write("a"):
+        guard.log.clear()
+        hold = contextvars.Context().run(guard.write("x").__enter__)  # as another task holds it
+        with pytest.raises(ConflictError):
+            guard.write("x").__enter__()
+        hold.__exit__(None, None, None)
