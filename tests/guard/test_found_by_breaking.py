@@ -38,7 +38,8 @@ def test_a_bare_time_is_placed_rightly_beside_a_call_of_many_names(count: int) -
     assert read.observed_at == BASE + timedelta(seconds=5.5)
     with pytest.raises(StaleReadError, match="superseded"):
         guard.write("y", depends_on=read).__enter__()
-    assert check_dependencies(Event("y", datetime.max.replace(tzinfo=BASE.tzinfo), depends_on=read), guard.log.events()) == ["x"]
+    later = Event("y", datetime.max.replace(tzinfo=BASE.tzinfo), depends_on=read)
+    assert check_dependencies(later, guard.log.events()) == ["x"]
 
 
 def test_each_block_and_tool_of_a_session_is_recorded_as_its_own() -> None:
