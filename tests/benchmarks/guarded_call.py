@@ -26,7 +26,7 @@ from intervalguard import Guard
 from intervalguard.logs import MemoryLog
 
 CALLS = 2_000
-ROUNDS = 15
+ROUNDS = 9
 
 
 def floor() -> Callable[[], object]:
