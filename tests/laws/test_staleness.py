@@ -7,6 +7,7 @@ changed in a way of which the law says what it does to the findings.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 
 import attrs
@@ -19,7 +20,7 @@ from oracle import Story, by_cases
 from strategies import BASE, NAMES, Log, logs, moment, reports, times
 
 from intervalguard.kernel.audit import findings_of
-from intervalguard.kernel.events import Dependency, Event, conflict, micros
+from intervalguard.kernel.events import Dependency, Event, check_window, conflict, micros
 from intervalguard.kernel.staleness import REASONS, Claim, Probe, judge, observation, verdict_of
 from intervalguard.kernel.views import SequenceView
 
@@ -526,3 +527,13 @@ def test_what_is_malformed_raises(find):
     for name in ("a", "a/bc", "e"):
         with pytest.raises(ValueError, match="cannot be narrowed"):
             find([read, Event("e", moment(2), moment(3), depends_on={"id": "r", "name": name}, id="c")])
+
+
+@pytest.mark.parametrize("seconds", [-1, -0.5, math.nan, math.inf, 10**400, 0, 1.5])
+def test_a_window_is_finite_and_not_negative(seconds):
+    """A window is a number of seconds from 0 up, however large, and is never infinite."""
+    if seconds >= 0 and seconds != math.inf:
+        assert check_window(seconds) == seconds
+    else:
+        with pytest.raises(ValueError, match="not finite and >= 0"):
+            check_window(seconds)

@@ -7,7 +7,7 @@ the other, for a write to either may change what a read of the other sees.
 
 from __future__ import annotations
 
-import sys
+import math
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -147,7 +147,7 @@ def check_window(seconds: float | None) -> float | None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise TypeError(f"validity_window_seconds={seconds!r} is no number of seconds; None is no limit")
-    if not 0 <= seconds <= sys.float_info.max:
+    if not 0 <= seconds < math.inf:
         raise ValueError(f"validity_window_seconds={seconds!r} is not finite and >= 0: use None for no limit")
     return seconds
 
