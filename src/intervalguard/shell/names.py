@@ -439,6 +439,8 @@ def _fit(signature: Signature) -> tuple[int, int, Callable[[_Args, _Kwargs], Non
         ):
             return
         signature.bind(*args, **kwargs)
+        # Python 3.13.0 binds what no call takes: a needed positional-only parameter whose name is in **kwargs.
+        raise TypeError(f"missing a required positional-only argument: the call has {len(args)} of {at_least}")
 
     return low, high, check
 
