@@ -176,11 +176,6 @@ class Index(ABC):
 
     # -- what happens in the log
 
-    def known(self, name: str) -> str:
-        """``name``, as the one text that the index has for it, if it has: so that events of one name share it. O(1)."""
-        node = self._at.get(name)
-        return name if node is None else node.name
-
     def begin(self, write: Entry) -> None:
         """A write is in flight from now on. Writes begin in the order of their starts. O(depth)."""
         nodes = self._nodes_of(write.name)
