@@ -211,6 +211,32 @@ def test_what_is_malformed_is_told(what: str, tmp_path: Path, capsys: pytest.Cap
     assert str(raised.value) == message
 
 
+ALONE = {
+    what: text
+    for what, (text, number, _, _) in BAD.items()
+    if number == 1 and b"\n" not in text and what not in ("UTF-16", "its own parent")
+}
+"""What is wrong with a line by itself."""
+
+
+@given(st.data(), st.integers(1, 400))
+def test_the_first_wrong_line_is_told(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, size: int) -> None:
+    """Of several wrong lines among right and blank ones, the first, however the file falls into pieces."""
+    path = tmp_path_factory.getbasetemp() / "log.jsonl"
+    kinds = data.draw(st.lists(st.sampled_from(("right", "right", "blank", "wrong")), min_size=1, max_size=12))
+    texts = {
+        "right": lambda place: line(id=f"right {place}"),
+        "blank": lambda place: b" ",
+        "wrong": lambda place: data.draw(st.sampled_from(sorted(ALONE.values()))).replace(b'"r"', b'"r%d"' % place),
+    }
+    text = lines(line(id="first"), *(texts[kind](place) for place, kind in enumerate(kinds)))
+    path.write_bytes(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("intervalguard.edges.lines._PIECE", size)
+        result = both(path)
+    assert result[1] == kinds.index("wrong") + 2 if "wrong" in kinds else len(result[1]) == kinds.count("right") + 1
+
+
 def test_what_is_no_event_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A directory, a missing file, a name that cannot be one, a file that is not or only half compressed."""
     text = gzip.compress(line() * 1000, mtime=0)

@@ -24,7 +24,7 @@ from intervalguard.edges.times import iso_micros, number_micros, shown
 from intervalguard.kernel.audit import findings
 from intervalguard.kernel.events import Event, micros
 from intervalguard.kernel.staleness import Raw
-from intervalguard.kernel.views import Entry, Order, entry
+from intervalguard.kernel.views import Entry, Extra, Order, entry
 
 AXES = ("iso", "number")
 
@@ -235,13 +235,32 @@ def test_each_time_is_rounded_its_own_way(tmp_path: Path) -> None:
 
 
 def test_pieces_have_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However the pieces fall, the lines are whole and numbered."""
+    """However the pieces fall, the lines are whole and counted."""
     text = b"a\nbb\n\n\nccc\ndddddddddd\ne"
     (path := tmp_path / "log").write_bytes(text)
     for size in range(1, len(text) + 2):
         monkeypatch.setattr("intervalguard.edges.lines._PIECE", size)
-        numbered = [(first + place, line) for first, part in pieces(path) for place, line in enumerate(part.split(b"\n"))]
-        assert list(enumerate(text.split(b"\n"), start=1)) == numbered
+        parts = [(count, part.split(b"\n")) for count, part in pieces(path)]
+        assert all(count == len(split) for count, split in parts)
+        assert [line for _, split in parts for line in split] == text.split(b"\n")
+
+
+@given(logs(calls=5), st.sampled_from(AXES), st.integers(1, 600))
+def test_a_file_reads_the_same_in_any_pieces(
+    tmp_path_factory: pytest.TempPathFactory, events: Log, axis: Any, size: int
+) -> None:
+    """What is checked for many lines at once is what is checked line by line."""
+    write_events(path := tmp_path_factory.getbasetemp() / "log.jsonl", events, axis=axis)
+    whole = [told(each) for each in load(path).entries]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("intervalguard.edges.lines._PIECE", size)
+        assert [told(each) for each in load(path).entries] == whole
+
+
+def told(each: Entry) -> list[Any]:
+    """Everything that an entry says."""
+    extra = [] if each.extra is None else [getattr(each.extra, field) for field in Extra.__slots__]
+    return [getattr(each, field) for field in Entry.__slots__ if field != "extra"] + extra
 
 
 def test_strings_that_repeat_are_shared(tmp_path: Path) -> None:

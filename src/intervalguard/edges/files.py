@@ -107,19 +107,19 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def load(path: Path, progress: Progress | None = None, keep: Callable[[Record], object] | None = None) -> Loaded:
+def load(path: Path, progress: Progress | None = None, keep: Callable[[list[Record]], object] | None = None) -> Loaded:
     """The events of a file, checked, as entries in the file's order, in the order of the lines. O(n log n).
 
-    ``keep`` is handed each line's object. Raises `EventFileError` for what cannot be read or is malformed.
+    ``keep`` is handed the lines' objects. Raises `EventFileError` for what cannot be read or is malformed.
     """
     file = os.fspath(path)
     reader = Reader()
     with uncollected():
         try:
-            reader.read(reader.records(pieces(path, progress), keep))
+            reader.read(pieces(path, progress), keep)
             finish(reader)
         except Fault as found:
-            raise EventFileError(found.words, file, found.line or reader.line, found.field, found.value) from None
+            raise EventFileError(found.words, file, found.line, found.field, found.value) from None
     return Loaded(file, reader.entries, reader.times.axis)
 
 
@@ -130,7 +130,7 @@ def read_events(path: Path) -> EventFile:
     read, is malformed, or is no time that a `datetime` can hold.
     """
     records: list[Record] = []
-    loaded = load(path, keep=records.append)
+    loaded = load(path, keep=records.extend)
     events: list[Event] = []
     for entry, record in zip(loaded.entries, records, strict=True):
         try:

@@ -13,7 +13,7 @@ import re
 import reprlib
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from io import BufferedReader
 from typing import Any, TypeAlias, cast
@@ -23,11 +23,13 @@ from intervalguard.kernel.explain import quoted, visible
 LONGEST_LINE = 16 * 1024 * 1024
 """Bytes of a line. A longer one is an error before it is in memory."""
 
-_PIECE = 1 << 20
+_PIECE = 1 << 16
 _SPACED_KEY = re.compile(rb'"[ \t\r]+:')
 
 Path: TypeAlias = "str | os.PathLike[str]"
 Record: TypeAlias = dict[str, Any]
+Decoded: TypeAlias = "tuple[list[Record | None], Fault | None]"
+"""The objects of the lines, ``None`` for a blank one, and what is wrong with the line after them, if anything is."""
 Progress: TypeAlias = Callable[[int, int | None], object]
 """Told how many bytes of a file were read, and of how many where that is known."""
 
@@ -76,7 +78,7 @@ def given(value: Any) -> str:
 
 
 def pieces(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, bytes]]:
-    """A file in pieces of whole lines, without the last line end, and the number of the first line of each.
+    """A file in pieces of whole lines, without the last line end, and how many lines each has.
 
     O(size), and O(a piece) of memory. ``-`` is standard input; a name that ends in ``.gz`` is unpacked. Raises
     `EventFileError` for what cannot be read.
@@ -99,10 +101,11 @@ def pieces(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, 
                     continue
                 end = piece.rfind(b"\n")
                 part, rest = rest + piece[:end], piece[end + 1 :]
-                yield number, part
-                number += part.count(b"\n") + 1
+                lines = part.count(b"\n") + 1
+                yield lines, part
+                number += lines
             if rest:
-                yield number, rest
+                yield 1, rest
     except (EOFError, zlib.error) as error:
         raise EventFileError(f"the compressed file is cut short or damaged: {error}", file, number) from None
     except gzip.BadGzipFile as error:
@@ -181,8 +184,8 @@ def _is_cut(error: json.JSONDecodeError) -> bool:
     return error.msg.startswith("Unterminated") or not error.doc[error.pos :].strip()
 
 
-def decoder() -> Callable[[bytes], Iterable[Record | None]]:
-    """The quickest way that is installed to `decode` each line of a piece; a blank line gives ``None``."""
+def decoder() -> Callable[[int, bytes], Decoded]:
+    """The quickest way that is installed to `decode` each line of a piece."""
     try:
         import msgspec
     except ImportError:
@@ -190,49 +193,53 @@ def decoder() -> Callable[[bytes], Iterable[Record | None]]:
     parser = msgspec.json.Decoder()
     wrong = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
-    def decode_part(part: bytes) -> Iterable[Record | None]:
+    def decode_part(lines: int, part: bytes) -> Decoded:
         try:
-            records: list[Record] = parser.decode_lines(part)
+            records: list[Record | None] = parser.decode_lines(part)
         except wrong:
-            return _decode_texts(part)
-        return records if _is_sure(part, records) else _decode_texts(part)
+            return _decode_texts(lines, part)
+        return (records, None) if _is_sure(lines, part, records) else _decode_texts(lines, part)
 
     return decode_part
 
 
-def _decode_texts(part: bytes) -> Iterator[Record | None]:
+def _decode_texts(lines: int, part: bytes) -> Decoded:
     """The lines of a piece, by the standard library."""
     scan = _decoder.raw_decode
+    decoded: list[Record | None] = []
     try:
-        texts: Iterable[str] = part.decode("utf-8").split("\n")
-    except UnicodeDecodeError:
-        texts = ()
-        for line in part.split(b"\n"):
-            yield decode(line) if line and not line.isspace() else None
-    for text in texts:
         try:
-            record, end = scan(text)
-        except (ValueError, RecursionError):
-            record, end = None, -1
-        if end == len(text) and type(record) is dict:
-            yield record
-        else:
-            yield decode(text.encode()) if text and not text.isspace() else None
+            texts = part.decode("utf-8").split("\n")
+        except UnicodeDecodeError:
+            for line in part.split(b"\n"):
+                decoded.append(decode(line) if line and not line.isspace() else None)
+            return decoded, None
+        for text in texts:
+            try:
+                record, end = scan(text)
+            except (ValueError, RecursionError):
+                record, end = None, -1
+            if end != len(text) or type(record) is not dict:
+                record = decode(text.encode()) if text and not text.isspace() else None
+            decoded.append(record)
+    except Fault as found:
+        return decoded, found
+    return decoded, None
 
 
-def _is_sure(part: bytes, records: list[Record]) -> bool:
+def _is_sure(lines: int, part: bytes, records: list[Any]) -> bool:
     """Whether a decoder that takes the last of several equal keys, and cares little for lines, has read what is there.
 
     Every line end is between two objects, and there is one object more: so each line has one. Each key is followed by
     '":', so there are as many of these as keys, or more. No more than different keys: no key is given twice.
     """
-    ends = part.count(b"\n")
-    if len(records) != ends + 1 or part[:1] != b"{" or part[-1:] != b"}" or part.count(b"}\n{") != ends:
+    if len(records) != lines or part[:1] != b"{" or part[-1:] != b"}" or part.count(b"}\n{") != lines - 1:
         return False
     keys = part.count(b'":')
     if keys != sum(map(len, records)) and keys != sum(map(_keys, records)):
         return False
-    return not ((b" :" in part or b"\t" in part or b"\r" in part) and _SPACED_KEY.search(part))
+    spaced = (b" " in part and b'" ' in part) or b"\t" in part or b"\r" in part
+    return not (spaced and _SPACED_KEY.search(part))
 
 
 def _keys(value: Any) -> int:

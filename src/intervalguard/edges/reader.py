@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from itertools import count, repeat
+from operator import itemgetter
+from typing import Any, TypeAlias, cast
 
 from intervalguard.kernel.events import KINDS, OUTCOMES, check_name, check_window, contradiction, window_micros
 from intervalguard.kernel.explain import LONGEST
-from intervalguard.kernel.views import Entry, Extra, Key
+from intervalguard.kernel.views import Entry, Extra
 
 from .lines import Fault, Record, decoder, fault, given
-from .times import LARGEST, TimeError, Times, quick_micros
+from .times import LARGEST, TimeError, Times, usual_micros
 
+Origin: TypeAlias = tuple[str | None, str | None, str | None]
+"""The tool, the agent and the session of an event."""
+
+_KINDS = {kind: kind for kind in KINDS}
+_TEXT: set[type] = {str, type(None)}
+_NUMBER: set[type] = {int, float, type(None)}
+_WHOLE: set[type] = {int, type(None)}
+_NO_WHOLE = "is no whole number"
 
 class _Given:
     """A time that compares as its microseconds and reads as the file gives it."""
@@ -31,21 +42,43 @@ class _Given:
         return given(self.value)
 
 
+class _Columns:
+    """Many records, field by field."""
+
+    def __init__(self, records: list[Record]) -> None:
+        self.records = records
+        self._absent = (None,) * len(records)
+        self._known: dict[str, tuple[Any, ...]] | None = None
+        fields = [*records[0]]
+        if len(fields) > 1 and sum(map(len, records)) == len(fields) * len(records):
+            with suppress(KeyError):
+                self._known = dict(zip(fields, zip(*map(itemgetter(*fields), records), strict=True), strict=True))
+
+    def get(self, field: str) -> Sequence[Any]:
+        """What each record has in this field, ``None`` where it has nothing."""
+        if self._known is None:
+            return [record.get(field) for record in self.records]
+        return self._known.get(field, self._absent)
+
+    def checked(self, field: str, types: set[type], why: str) -> Sequence[Any]:
+        """The same, each of one of these types. Raises `Fault`."""
+        values = self.get(field)
+        if not types.issuperset(map(type, values)):
+            raise fault(field, next(value for value in values if type(value) not in types), why)
+        return values
+
+
 class Reader:
     """Makes entries of records, each checked, and checks and places them as a whole by `whole.finish`.
 
-    A file repeats itself: names, windows and origins that were seen before are known to be right, and are shared.
+    A file repeats itself: names, windows and origins that were seen before are known to be right, and are shared. Until
+    `whole.finish` gives it a position, the start of an entry is its place in the file.
     """
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.line = 0
-        self.blank: list[int] = []
         self.times = Times()
         self.ids: dict[str, Entry] = {}
-        self._names: dict[str, str] = {}
-        self._windows: dict[float, int | None] = {}
-        self._origins: dict[Any, tuple[str | None, str | None, str | None]] = {}
         self.seqs: list[int | None] = []
         self.end_seqs: dict[int, int] = {}
         self.settled = 0
@@ -54,119 +87,191 @@ class Reader:
         self.forward: list[int] = []
         self.narrowed: list[int] = []
         self.nested: list[int] = []
+        self._lines = 0
+        self._blank: dict[int, int] = {}
+        self._names: dict[str, str] = {}
+        self._windows: dict[float | None, int | None] = {None: None}
+        self._origins: dict[Origin, Origin] = {}
 
-    def records(self, parts: Iterable[tuple[int, bytes]], keep: Callable[[Record], object] | None) -> Iterator[Record]:
-        """The objects of the lines, while ``line`` says which line it is."""
+    def read(self, parts: Iterable[tuple[int, bytes]], keep: Callable[[list[Record]], object] | None) -> None:
+        """Make an entry of each line. Raises `Fault` for the first that is wrong. O(length)."""
         decode = decoder()
-        for first, part in parts:
-            self.line = first - 1
+        for lines, part in parts:
+            decoded, wrong = decode(lines, part)
+            records = self._without_blank(decoded)
             try:
-                for self.line, record in enumerate(decode(part), first):
-                    if record is None:
-                        self.blank.append(self.line)
-                        continue
-                    yield record
-                    if keep is not None:
-                        keep(record)
-            except Fault as found:
-                found.line = self.line + 1
+                if records:
+                    self._add(records)
+            except Fault:
+                for record in records:
+                    self._add_alone(record)
                 raise
+            if wrong is not None:
+                wrong.line = self._lines + len(decoded) + 1
+                raise wrong
+            self._lines += lines
+            if keep is not None:
+                keep(records)
 
-    def read(self, records: Iterable[Record]) -> None:
-        """Make an entry of each record. Raises `Fault`. O(length of the lines).
-
-        The one hot loop of a load: what is usual is told apart here, by look-ups; all else is for the methods below.
-        """
-        ids, names, origins, windows = self.ids, self._names, self._origins, self._windows
-        entries, seqs, times = self.entries, self.seqs, self.times
-        is_iso = False
-        for record in records:
-            get = record.get
-
-            id = get("id")
-            if type(id) is not str or not id or id in ids:
-                raise self._no_id(record)
-            name = get("name")
-            name = (names.get(name) if type(name) is str else None) or self._name(record)
-            kind = get("kind", "read")
-            kind = "read" if kind == "read" else "write" if kind == "write" else self._kind(kind)
-
-            time = get("start_time")
-            start = quick_micros(time) if is_iso and type(time) is str else None
-            if start is None:
-                start = self._time(record, "start_time", up=False)
-                is_iso = times.axis == "iso"
-            time = get("end_time")
-            if time is None:
-                end = took = None
+    def _without_blank(self, decoded: list[Record | None]) -> list[Record]:
+        """The records, while it is counted how many blank lines stand before the entry at each place."""
+        if None not in decoded:
+            return cast("list[Record]", decoded)
+        records: list[Record] = []
+        for record in decoded:
+            if record is None:
+                place = len(self.entries) + len(records)
+                self._blank[place] = self._blank.get(place, 0) + 1
             else:
-                end = quick_micros(time) if is_iso and type(time) is str else None
-                if end is None:
-                    end = self._time(record, "end_time", up=True)
-                took = end - start
-                self.settled += 1
-
-            seq, end_seq, seen, until = get("seq"), get("end_seq"), get("observed_at"), get("may_land_until")
-            extra = None
-            if seen is not None or until is not None:
-                extra = self._extra(record)
-            outcome = get("outcome", "ok")
-            if outcome == "ok" and took is not None and took >= 0 and end_seq is None and extra is None:
-                outcome = "ok"
-            else:
-                outcome = self._outcome(record, start, end, extra)
-            if seq is not None and type(seq) is not int:
-                raise fault("seq", seq, "is no whole number")
-            if end_seq is not None:
-                self.end_seqs[len(entries)] = end_seq
-
-            window = get("validity_window_seconds")
-            if window is not None:
-                known = windows.get(window) if type(window) is int or type(window) is float else None
-                window = self._window(window) if known is None else known
-            call, parent, run = get("call", id), get("parent"), get("run")
-            if type(call) is not str or not call:
-                raise fault("call", call, "is no id: it must be a text that is not empty")
-            if (run is not None and type(run) is not str) or parent is not None or get("batch") is not None:
-                self._texts(record, "parent", "batch", "run")
-                if parent is not None:
-                    self.nested.append(len(entries))
-            origin = (get("tool"), get("agent"), get("session"))
-            try:
-                origin = origins[origin]
-            except (KeyError, TypeError):
-                origin = self._origin(record, origin)
-
-            listed = get("depends_on")
-            if type(listed) is list and len(listed) == 1 and type(listed[0]) is str and listed[0] in ids:
-                keys: tuple[Key, ...] = (ids[listed[0]].id,)
-            else:
-                keys = self._keys(listed) if listed or type(listed) is not list else ()
-            call = id if call == id else call
-            entry = Entry(id, name, kind, outcome, None, None, start, took, keys, window, call, parent, origin, extra)
-            ids[id] = entry
-            entries.append(entry)
-            seqs.append(seq)
+                records.append(record)
+        return records
 
     def line_of(self, place: int) -> int:
         """The number of the line that the event at this place came from. O(blank lines)."""
-        line = place + 1
-        for blank in self.blank:
-            if blank > line:
-                break
-            line += 1
-        return line
+        return place + 1 + sum(lines for before, lines in self._blank.items() if before <= place)
 
-    # -- a field
+    def _add_alone(self, record: Record) -> None:
+        try:
+            self._add([record])
+        except Fault as found:
+            found.line = self.line_of(len(self.entries))
+            raise
 
-    def _no_id(self, record: Record) -> Fault:
-        id = record.get("id")
-        if type(id) is str and id in self.ids:
-            first = self.line_of(self.entries.index(self.ids[id]))
-            return fault("id", id, f"is also the id of line {first}: an id names one event of a file")
-        if "id" not in record:
-            return Fault("id", None, "id is missing: every event of a file has one")
-        return fault("id", id, "is no id: it must be a text that is not empty")
+    def _add(self, records: list[Record]) -> None:
+        """Make an entry of each of these records, or raise the `Fault` of one of them and change nothing.
+
+        The hot part of a load, so it goes field by field: what most records have there is checked for all of them at
+        once; what few have, one by one.
+        """
+        columns = _Columns(records)
+        ids = self._ids_of(columns)
+        names = self._names_of(columns)
+        kinds = _kinds_of(columns)
+        starts: Sequence[Any] = self._micros_of(columns, "start_time", up=False)
+        ends = self._micros_of(columns, "end_time", up=True)
+        tooks = [None if end is None else end - start for start, end in zip(starts, ends, strict=True)]
+        extras = self._extras_of(columns)
+        seqs, end_seqs = columns.checked("seq", _WHOLE, _NO_WHOLE), columns.checked("end_seq", _WHOLE, _NO_WHOLE)
+        outcomes = [
+            "ok"
+            if (outcome == "ok" or (outcome is None and "outcome" not in record))
+            and took is not None
+            and took >= 0
+            and extra is None
+            and (end_seq is None or (seq is not None and seq <= end_seq))
+            else self._outcome(record, start, end, extra)
+            for record, outcome, start, end, took, seq, end_seq, extra in zip(
+                records, columns.get("outcome"), starts, ends, tooks, seqs, end_seqs, extras, strict=True
+            )
+        ]
+        windows = self._windows_of(columns)
+        calls = _calls_of(columns, ids)
+        tools, agents, sessions, parents, *_ = (
+            columns.checked(field, _TEXT, "is no text") for field in ("tool", "agent", "session", "parent", "batch", "run")
+        )
+        origins = [self._origins.setdefault(origin, origin) for origin in zip(tools, agents, sessions, strict=True)]
+
+        first, none, nothing = len(self.entries), repeat(None), repeat(())
+        entries = [
+            *map(
+                Entry,
+                ids, names, kinds, outcomes, count(first), none, starts, tooks,
+                nothing, windows, calls, parents, origins, extras,
+            )
+        ]  # fmt: skip
+        fresh = dict(zip(ids, entries, strict=True))
+        forward, narrowed = self._rest(entries, columns.get("depends_on"), fresh)
+
+        self.entries += entries
+        self.ids.update(fresh)
+        self.seqs += seqs
+        if end_seqs.count(None) < len(records):
+            self.end_seqs.update((first + place, number) for place, number in enumerate(end_seqs) if number is not None)
+        self.settled += len(tooks) - tooks.count(None)
+        self.extras += [extra for extra in extras if extra is not None]
+        self.forward += forward
+        self.narrowed += narrowed
+        if parents.count(None) < len(records):
+            self.nested += [first + place for place, parent in enumerate(parents) if parent is not None]
+
+    # -- a field of many records
+
+    def _ids_of(self, columns: _Columns) -> Sequence[str]:
+        ids = columns.get("id")
+        if set(map(type, ids)) == {str} and all(ids) and len(set(ids)) == len(ids) and self.ids.keys().isdisjoint(ids):
+            return ids
+        id = next((id for id in ids if type(id) is not str or not id or id in self.ids), None)
+        if type(id) is str and id:
+            first = self.line_of(self.ids[id].start)
+            raise fault("id", id, f"is also the id of line {first}: an id names one event of a file")
+        if all("id" in record for record in columns.records):
+            raise fault("id", id, "is no id: it must be a text that is not empty")
+        raise Fault("id", None, "id is missing: every event of a file has one")
+
+    def _names_of(self, columns: _Columns) -> Sequence[str]:
+        try:
+            return [*map(self._names.__getitem__, columns.get("name"))]
+        except (KeyError, TypeError):
+            return [*map(self._name, columns.records)]
+
+    def _micros_of(self, columns: _Columns, field: str, up: bool) -> Sequence[int | None]:
+        values = columns.get(field)
+        there = [value for value in values if value is not None] if None in values else values
+        quick = usual_micros(there) if self.times.axis == "iso" else None
+        if quick is None or (len(quick) < len(values) and field == "start_time"):
+            return [self._time(record, field, up) for record in columns.records]
+        if len(quick) == len(values):
+            return quick
+        rest = iter(quick)
+        return [None if value is None else next(rest) for value in values]
+
+    def _extras_of(self, columns: _Columns) -> Sequence[Extra | None]:
+        seen, until = columns.get("observed_at"), columns.get("may_land_until")
+        if seen.count(None) == until.count(None) == len(seen):
+            return seen
+        return [*map(self._extra, columns.records)]
+
+    def _windows_of(self, columns: _Columns) -> Sequence[int | None]:
+        windows = columns.get("validity_window_seconds")
+        if _NUMBER.issuperset(map(type, windows)):
+            with suppress(KeyError):
+                return [*map(self._windows.__getitem__, windows)]
+        return [*map(self._window, windows)]
+
+    def _rest(
+        self, entries: list[Entry], depends_on: Sequence[Any], fresh: dict[str, Entry]
+    ) -> tuple[list[int], list[int]]:
+        """Tell each entry what its call rests on.
+
+        Gives the places of those with an id that no line before has, and of those that narrow a name.
+        """
+        ids = self.ids
+        forward: list[int] = []
+        narrowed: list[int] = []
+        for entry, listed in zip(entries, depends_on, strict=True):
+            if type(listed) is not list:
+                if listed is not None:
+                    raise fault("depends_on", listed, "is no list: write a list of ids, as in ['e7']")
+                continue
+            if len(listed) == 1 and type(listed[0]) is str:
+                held = ids.get(listed[0]) or fresh.get(listed[0])
+                if held is not None and held.start < entry.start:
+                    entry.depends_on = (held.id,)
+                    continue
+            keys = []
+            for each in listed:
+                id, narrower = _dependency(each)
+                held = ids.get(id) or fresh.get(id)
+                if held is None or held.start >= entry.start:
+                    forward.append(entry.start)
+                if narrower is not None:
+                    narrowed.append(entry.start)
+                id = id if held is None else held.id
+                keys.append(id if narrower is None else (id, narrower))
+            entry.depends_on = tuple(keys)
+        return forward, narrowed
+
+    # -- a field of one record
 
     def _name(self, record: Record) -> str:
         name: Any = record.get("name")
@@ -174,28 +279,22 @@ class Reader:
             raise Fault("name", None, "name is missing: every event names the resource that it touched")
         return self._names.setdefault(_checked("name", name), name)
 
-    def _kind(self, kind: Any) -> str:
-        raise fault("kind", kind, f"is not one of {', '.join(sorted(map(repr, KINDS)))}")
-
-    def _time(self, record: Record, field: str, up: bool) -> int:
+    def _time(self, record: Record, field: str, up: bool) -> int | None:
         value = record.get(field)
-        if value is None and field not in record:
-            raise Fault(field, None, f"{field} is missing: every event has a beginning")
+        if value is None:
+            if field != "start_time":
+                return None
+            if field not in record:
+                raise Fault(field, None, f"{field} is missing: every event has a beginning")
         try:
             return self.times.read(value, up)
         except TimeError as error:
             raise fault(field, value, str(error)) from None
 
-    def _extra(self, record: Record) -> Extra:
+    def _extra(self, record: Record) -> Extra | None:
         """What few events have. The version is left out: an audit has no probe to compare it with."""
-        seen = until = None
-        if record.get("observed_at") is not None:
-            seen = self._time(record, "observed_at", up=False)
-        if record.get("may_land_until") is not None:
-            until = self._time(record, "may_land_until", up=True)
-        extra = Extra(None, seen, None, None, until)
-        self.extras.append(extra)
-        return extra
+        seen, until = self._time(record, "observed_at", up=False), self._time(record, "may_land_until", up=True)
+        return None if seen is None and until is None else Extra(None, seen, None, None, until)
 
     def _outcome(self, record: Record, start: int, end: int | None, extra: Extra | None) -> str:
         """The outcome, where it and the times do not contradict each other."""
@@ -205,9 +304,6 @@ class Reader:
         if type(outcome) is not str or len(outcome) > LONGEST:
             raise fault("outcome", outcome, f"is not one of {', '.join(sorted(map(repr, OUTCOMES)))}")
         seq, end_seq = record.get("seq"), record.get("end_seq")
-        for field, number in (("seq", seq), ("end_seq", end_seq)):
-            if number is not None and type(number) is not int:
-                raise fault(field, number, "is no whole number")
         seen, until = (None, None) if extra is None else (extra.seen_time, extra.until_time)
         if contradiction(outcome, start, end, seq, end_seq, seen, until) is None:
             return sys.intern(outcome)
@@ -229,6 +325,8 @@ class Reader:
 
     def _window(self, window: Any) -> int | None:
         field = "validity_window_seconds"
+        if window is None:
+            return None
         if type(window) is not int and type(window) is not float:
             raise fault(field, window, "is no number of seconds: leave it out for no limit")
         if not -LARGEST < window < LARGEST:
@@ -237,46 +335,41 @@ class Reader:
             check_window(window)
         except ValueError as error:
             raise Fault(field, window, str(error)) from None
-        whole = self._windows[window] = window_micros(window)
-        return whole
+        return self._windows.setdefault(window, window_micros(window))
 
-    def _origin(self, record: Record, origin: Any) -> tuple[str | None, str | None, str | None]:
-        self._texts(record, "tool", "agent", "session")
-        self._origins[origin] = origin
-        return cast("tuple[str | None, str | None, str | None]", origin)
 
-    def _texts(self, record: Record, *fields: str) -> None:
-        for field in fields:
-            value = record.get(field)
-            if value is not None and type(value) is not str:
-                raise fault(field, value, "is no text")
+def _kinds_of(columns: _Columns) -> Sequence[str]:
+    kinds = columns.get("kind")
+    try:
+        return [*map(_KINDS.__getitem__, kinds)]
+    except (KeyError, TypeError):
+        kinds = [record.get("kind", "read") for record in columns.records]
+    wrong = [kind for kind in kinds if type(kind) is not str or kind not in _KINDS]
+    if wrong:
+        raise fault("kind", wrong[0], f"is not one of {', '.join(sorted(map(repr, KINDS)))}")
+    return [*map(_KINDS.__getitem__, kinds)]
 
-    def _keys(self, listed: Any) -> tuple[Key, ...]:
-        """What a call rests on. Ids that no line before has are looked at again, and so are narrower names."""
-        if listed is None:
-            return ()
-        if type(listed) is not list:
-            raise fault("depends_on", listed, "is no list: write a list of ids, as in ['e7']")
-        keys: list[Key] = []
-        for each in listed:
-            id, narrower = each, None
-            if type(each) is dict:
-                id, narrower = each.get("id"), each.get("name")
-                if not each.keys() <= {"id", "name"}:
-                    raise fault("depends_on", each, "has more than an id and a name")
-            if type(id) is not str:
-                raise fault("depends_on", each, "is no dependency: write an id, or an object with an id and a name")
-            held = self.ids.get(id)
-            if held is not None:
-                id = held.id
-            else:
-                self.forward.append(len(self.entries))
-            if narrower is None:
-                keys.append(id)
-            else:
-                keys.append((id, _checked("depends_on", narrower)))
-                self.narrowed.append(len(self.entries))
-        return tuple(keys)
+
+def _calls_of(columns: _Columns, ids: Sequence[str]) -> Sequence[str]:
+    calls = columns.get("call")
+    if None in calls:
+        calls = [record.get("call", id) for record, id in zip(columns.records, ids, strict=True)]
+    if set(map(type, calls)) != {str} or not all(calls):
+        wrong = next(call for call in calls if type(call) is not str or not call)
+        raise fault("call", wrong, "is no id: it must be a text that is not empty")
+    return [id if call == id else call for call, id in zip(calls, ids, strict=True)]
+
+
+def _dependency(given_: Any) -> tuple[str, str | None]:
+    """The id and the narrower name of what a line says that a call rests on."""
+    id, narrower = given_, None
+    if type(given_) is dict:
+        id, narrower = given_.get("id"), given_.get("name")
+        if not given_.keys() <= {"id", "name"}:
+            raise fault("depends_on", given_, "has more than an id and a name")
+    if type(id) is not str:
+        raise fault("depends_on", given_, "is no dependency: write an id, or an object with an id and a name")
+    return id, None if narrower is None else _checked("depends_on", narrower)
 
 
 def _checked(field: str, name: Any) -> str:
