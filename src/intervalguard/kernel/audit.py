@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from operator import attrgetter
+from typing import TypeAlias
 
 from .events import INEFFECTIVE, Event, micros
 from .index import Index
@@ -15,6 +16,7 @@ from .staleness import Claim, Raw, judge
 from .views import Entry, Id, Key, Order, Position, entry, standing
 
 _start = attrgetter("start")
+
 
 class Replay(Index):
     """The past of a log, played forward: `advance` to a position, then ask. O(n log n) for the whole log.
@@ -24,23 +26,12 @@ class Replay(Index):
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         super().__init__()
-        self._entries: dict[Id, Entry] = {}
-        self._alone: dict[Id, Entry] = {}
+        self._entries: dict[Id, Entry] = {each.id: each for each in entries}
+        self._alone: dict[Id, Entry] = {each.call: each for each in entries}
         self._calls: dict[Id, list[Entry]] = {}
-        held, alone, calls = self._entries, self._alone, self._calls
-        for each in entries:
-            if held.setdefault(each.id, each) is not each:
-                raise ValueError(f"two events have id={each.id!r}: an id names one event of a log")
-            call = each.call
-            if call != each.id:
-                first = alone.setdefault(call, each)
-                if first is not each:
-                    calls.setdefault(call, [first]).append(each)
-        for call, one in alone.items():
-            named = held.get(call)
-            if named is not None and named.call == call:
-                calls.setdefault(call, [one])
-        if calls:
+        if len(self._entries) < len(entries):
+            _refuse_twice(entries)
+        if len(self._alone) < len(entries):
             self._gather(entries)
         self._starts = sorted(
             (each for each in entries if each.kind == "write" and each.outcome not in INEFFECTIVE), key=_start
@@ -51,17 +42,18 @@ class Replay(Index):
         for write in self._starts:
             self._node_at(write.name)
 
-    def _gather(self, entries: Iterable[Entry]) -> None:
+    def _gather(self, entries: Sequence[Entry]) -> None:
         """The events of each call that has several, by start, and of one start in the order of the log."""
         calls = self._calls
-        for call, events in calls.items():
-            self._alone.pop(call, None)
-            events.clear()
+        for each in entries:
+            if self._alone[each.call] is not each:
+                calls[each.call] = []
         for each in entries:
             if each.call in calls:
                 calls[each.call].append(each)
-        for events in calls.values():
+        for call, events in calls.items():
             events.sort(key=_start)
+            del self._alone[call]
 
     def _endings(self) -> Iterator[tuple[Position, Entry]]:
         for write in self._starts:
@@ -85,27 +77,18 @@ class Replay(Index):
         events = self._calls.get(call)
         if events is not None:
             return events
-        single = self._single(call)
+        single = self._alone.get(call)
         return () if single is None else (single,)
 
     def rests_on(self, call: Id) -> Sequence[Key]:
         events = self._calls.get(call)
         if events is not None:
             return list(dict.fromkeys(key for each in events for key in each.depends_on))
-        single = self._single(call)
+        single = self._alone.get(call)
         return () if single is None else single.depends_on
 
     def is_derived(self, read: Entry) -> bool:
         return bool(read.depends_on) or bool(self._calls and self.rests_on(read.call))
-
-    def _single(self, call: Id) -> Entry | None:
-        """The event of a call that has one."""
-        single = self._alone.get(call)
-        if single is None:
-            single = self._entries.get(call)
-            if single is not None and single.call != call:
-                return None
-        return single
 
     def advance(self, at: Position, call: Id = None) -> None:
         """Play the log up to ``at``. Writes of ``call`` that are in flight there are left out until the next time."""
@@ -139,11 +122,79 @@ class Replay(Index):
         calls += [each for each in self._entries.values() if each.depends_on and each.call not in self._calls]
         return sorted((first for first in calls if first.outcome != "refused"), key=_start)
 
-    def findings(self, first: Entry) -> list[Raw]:
+    def findings(self, first: Entry) -> Sequence[Raw]:
         """What is wrong with the call of this first event as of its start. Ask in the order of `judged`."""
         self.advance(first.start, first.call)
+        if self._is_calm(first):
+            return ()
         claim = Claim(first.call, first.parent, self.rests_on(first.call))
         return judge(self, claim, first.start, first.start_time)
+
+    def _is_calm(self, first: Entry) -> bool:
+        """Whether it is plain that nothing is wrong with a call. It may say no where it is so. O(dependencies).
+
+        It is plain where nothing but the *roots* of all that the call rests on was written since these began, and each
+        dependency is within its window. A read with calm sources keeps their roots as its ``memo``, if they are few.
+        """
+        calls, at, is_aged = self._calls, first.start, False
+        if calls and first.call in calls:
+            return False
+        roots: Roots = ()
+        for key in first.depends_on:
+            source = self._entries.get(key)
+            if source is None or source.outcome != "ok" or source.end is None or source.end > at:
+                return False
+            if source.extra is not None or (calls and source.call in calls):
+                return False
+            if source.window is not None and first.start_time - source.start_time - source.took > source.window:
+                is_aged = True
+            if source.kind == "read" and source.depends_on:
+                if type(source.memo) is not tuple:
+                    return False
+                more = _roots_of(source.memo, source)
+            else:
+                more = (source,)
+            for root in more:
+                if not self.undisturbed(root.name, root.start, at, root):
+                    return False
+                roots = _roots_of(roots, root) if roots else more
+        if first.kind == "read" and len(roots) <= _FEW:
+            first.memo = roots
+        return not is_aged
+
+
+Roots: TypeAlias = tuple[Entry, ...]
+
+_FEW = 4
+
+
+def _roots_of(roots: Roots, more: Entry) -> Roots:
+    """The roots of what has these and of one more. O(roots).
+
+    A root of several reads and writes of one name is one of them: a read that began first, or a write that ended before
+    the others began. What is not written since it began, but by itself, is not written since any other began.
+    """
+    for place, root in enumerate(roots):
+        if _is_root(root, more):
+            return roots
+        if _is_root(more, root):
+            return (*roots[:place], more, *roots[place + 1 :])
+    return (*roots, more)
+
+
+def _is_root(one: Entry, other: Entry) -> bool:
+    if one.name != other.name or one is other:
+        return one is other
+    return bool(one.start <= other.start if one.kind == "read" else one.end < other.start)
+
+
+def _refuse_twice(entries: Sequence[Entry]) -> None:
+    """Raises ``ValueError`` for two events with one id."""
+    seen: set[Id] = set()
+    for each in entries:
+        if each.id in seen:
+            raise ValueError(f"two events have id={each.id!r}: an id names one event of a log")
+        seen.add(each.id)
 
 
 def findings(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Raw]]:

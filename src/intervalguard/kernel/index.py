@@ -54,6 +54,10 @@ class Ended(list[Entry]):
             stop = bisect_right(peaks, write.end, lo=place, key=_end)
             peaks[place:stop] = [write]
 
+    def is_in_order(self) -> bool:
+        """Whether each ended no earlier than those that began before it."""
+        return self._peaks is None
+
     def first_after(self, after: Position, spared: Spared) -> Entry | None:
         """The first that began after ``after`` and is not spared. O(log n + spared)."""
         if self[-1].start <= after:
@@ -111,6 +115,13 @@ class Node:
         held.add(write)
         if self.latest is None or self.latest < write.end:
             self.latest = write.end
+
+    def is_only(self, write: Entry | None, since: Position) -> bool:
+        """Whether ``write`` alone ended at or after ``since``. It may say no where it is so. O(1)."""
+        ok = self.ok
+        if ok is None or self.errors or ok[-1] is not write:
+            return False
+        return len(ok) == 1 or (ok.is_in_order() and bool(ok[-2].end < since))
 
     def is_single(self) -> bool:
         """Whether one ``ok`` write is all that is known of the name."""
@@ -269,11 +280,13 @@ class Index(ABC):
 
     # -- the questions of a view
 
-    def undisturbed(self, name: str, since: Position, at: Position) -> bool:
+    def undisturbed(self, name: str, since: Position, at: Position, but: Entry | None = None) -> bool:
         if self._dropped is not None and self._dropped >= since and self.dropped_since(name, since):
             return False
         for node in self._found.get(name) or self._conflicting(name):
-            if (node.latest is not None and node.latest >= since) or node.open or node.lost:
+            if node.open or node.lost:
+                return False
+            if node.latest is not None and node.latest >= since and not node.is_only(but, since):
                 return False
         return True
 
@@ -313,7 +326,7 @@ class Index(ABC):
 
     def recall(self, call: Id, at: Position) -> Any:
         memo = self.call(call)[0].memo
-        if memo is None or memo.said is MISSING:
+        if type(memo) is not Memo or memo.said is MISSING:
             return MISSING
         said = memo.said
         if said is not None and said.grade == NOT_SETTLED and said.via.end is not None and said.via.end <= at:
@@ -322,10 +335,10 @@ class Index(ABC):
 
     def keep(self, call: Id, said: Said | None) -> None:
         first = self.call(call)[0]
-        if first.memo is None:
-            first.memo = Memo(said)
-        else:
+        if type(first.memo) is Memo:
             first.memo.said = said
+        else:
+            first.memo = Memo(said)
         if self._is_final(said):
             return
         self._watched = True
@@ -336,7 +349,7 @@ class Index(ABC):
                 continue
             self._watch(name or source.name, first)
             built_on = self.call(source.call)[0]
-            if built_on.memo is not None and built_on is not first:
+            if type(built_on.memo) is Memo and built_on is not first:
                 built_on.memo.build(first)
 
     def _is_final(self, said: Said | None) -> bool:
@@ -356,7 +369,7 @@ class Index(ABC):
             else:
                 each.watchers.append(call)
                 if len(each.watchers) > each.limit:
-                    live = [w for w in dict.fromkeys(each.watchers) if w.memo is not GONE and w.memo is not None]
+                    live = [w for w in dict.fromkeys(each.watchers) if type(w.memo) is Memo]
                     each.watchers = live
                     each.limit = 2 * len(live) + 8
 
@@ -375,7 +388,7 @@ class Index(ABC):
         stack = list(calls)
         while stack:
             memo = stack.pop().memo
-            if memo is not None and memo is not GONE:
+            if type(memo) is Memo:
                 if memo.said is not MISSING:
                     memo.said = MISSING
                 if memo.above is not None:

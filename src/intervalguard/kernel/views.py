@@ -149,8 +149,8 @@ class View(Protocol):
     def is_derived(self, read: Entry) -> bool:
         """Whether the call of ``read`` rests on anything."""
 
-    def undisturbed(self, name: str, since: Position, at: Position) -> bool:
-        """Whether each write that had begun at ``at``, dropped ones too, had ended before ``since``.
+    def undisturbed(self, name: str, since: Position, at: Position, but: Entry | None = None) -> bool:
+        """Whether each write but one that had begun at ``at``, dropped ones too, had ended before ``since``.
 
         It may say no where it is so.
         """
@@ -309,8 +309,8 @@ class SequenceView:
                     found.append((each, *stands))
         return sorted(found, key=lambda write: write[0].start)
 
-    def undisturbed(self, name: str, since: Position, at: Position) -> bool:
-        return all(end is not None and end < since for _, _, end in self._writes(name, at, _none))
+    def undisturbed(self, name: str, since: Position, at: Position, but: Entry | None = None) -> bool:
+        return all(end is not None and end < since for _, _, end in self._writes(name, at, lambda write: write is but))
 
     def first_after(self, name: str, after: Position, at: Position, spared: Spared) -> Entry | None:
         writes = self._writes(name, at, spared)
@@ -331,10 +331,6 @@ class SequenceView:
 
     def memory(self) -> None:
         return None
-
-
-def _none(_: Entry) -> bool:
-    return False
 
 
 def narrowed(entry: Entry, name: str | None) -> str:
