@@ -103,6 +103,7 @@ class Reader:
                 if records:
                     self._add(records)
             except Fault:
+                self.ids = {entry.id: entry for entry in self.entries}
                 for record in records:
                     self._add_alone(record)
                 raise
@@ -138,7 +139,7 @@ class Reader:
             raise
 
     def _add(self, records: list[Record]) -> None:
-        """Make an entry of each of these records, or raise the `Fault` of one of them and change nothing.
+        """Make an entry of each of these records, or raise the `Fault` of one of them and change nothing but ``ids``.
 
         The hot part of a load, so it goes field by field: what most records have there is checked for all of them at
         once; what few have, one by one.
@@ -179,11 +180,10 @@ class Reader:
                 nothing, windows, calls, parents, origins, extras,
             )
         ]  # fmt: skip
-        fresh = dict(zip(ids, entries, strict=True))
-        forward, narrowed = self._rest(entries, columns.get("depends_on"), fresh)
+        self.ids.update(zip(ids, entries, strict=True))
+        forward, narrowed = self._rest(entries, columns.get("depends_on"))
 
         self.entries += entries
-        self.ids.update(fresh)
         self.seqs += seqs
         if end_seqs.count(None) < len(records):
             self.end_seqs.update((first + place, number) for place, number in enumerate(end_seqs) if number is not None)
@@ -238,9 +238,7 @@ class Reader:
                 return [*map(self._windows.__getitem__, windows)]
         return [*map(self._window, windows)]
 
-    def _rest(
-        self, entries: list[Entry], depends_on: Sequence[Any], fresh: dict[str, Entry]
-    ) -> tuple[list[int], list[int]]:
+    def _rest(self, entries: list[Entry], depends_on: Sequence[Any]) -> tuple[list[int], list[int]]:
         """Tell each entry what its call rests on.
 
         Gives the places of those with an id that no line before has, and of those that narrow a name.
@@ -249,19 +247,20 @@ class Reader:
         forward: list[int] = []
         narrowed: list[int] = []
         for entry, listed in zip(entries, depends_on, strict=True):
-            if type(listed) is not list:
-                if listed is not None:
-                    raise fault("depends_on", listed, "is no list: write a list of ids, as in ['e7']")
+            if type(listed) is list and len(listed) == 1 and type(listed[0]) is str and listed[0] in ids:
+                source = ids[listed[0]]
+                entry.depends_on = (source.id,)
+                if source.start >= entry.start:
+                    forward.append(entry.start)
                 continue
-            if len(listed) == 1 and type(listed[0]) is str:
-                held = ids.get(listed[0]) or fresh.get(listed[0])
-                if held is not None and held.start < entry.start:
-                    entry.depends_on = (held.id,)
-                    continue
+            if not listed and (listed is None or type(listed) is list):
+                continue
+            if type(listed) is not list:
+                raise fault("depends_on", listed, "is no list: write a list of ids, as in ['e7']")
             keys = []
             for each in listed:
                 id, narrower = _dependency(each)
-                held = ids.get(id) or fresh.get(id)
+                held = ids.get(id)
                 if held is None or held.start >= entry.start:
                     forward.append(entry.start)
                 if narrower is not None:

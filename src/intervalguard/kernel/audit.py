@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TypeAlias
 
 from .events import INEFFECTIVE, Event, micros
@@ -36,11 +36,12 @@ class Replay(Index):
         self._starts = sorted(
             (each for each in entries if each.kind == "write" and each.outcome not in INEFFECTIVE), key=_start
         )
-        self._ends = sorted(self._endings(), key=lambda ending: ending[0])
-        self._begun = self._ended = 0
+        self._ends = sorted(self._endings(), key=itemgetter(0))
         self._own: list[Entry] = []
         for write in self._starts:
             self._node_at(write.name)
+        self._starts.reverse()
+        self._ends.reverse()
 
     def _gather(self, entries: Sequence[Entry]) -> None:
         """The events of each call that has several, by start, and of one start in the order of the log."""
@@ -93,11 +94,11 @@ class Replay(Index):
     def advance(self, at: Position, call: Id = None) -> None:
         """Play the log up to ``at``. Writes of ``call`` that are in flight there are left out until the next time."""
         starts, ends = self._starts, self._ends
-        begun, ended = self._begun, self._ended
+        if not self._own and not (starts and starts[-1].start <= at) and not (ends and ends[-1][0] <= at):
+            return
         held, self._own = self._own, []
-        while begun < len(starts) and starts[begun].start <= at:
-            held.append(starts[begun])
-            begun += 1
+        while starts and starts[-1].start <= at:
+            held.append(starts.pop())
         for write in held:
             if write.end is None or write.end > at:
                 if write.call == call:
@@ -106,15 +107,13 @@ class Replay(Index):
                     stands = standing(write, at)
                     if stands is not None and stands[0] == "open":
                         self.begin(write)
-        while ended < len(ends) and ends[ended][0] <= at:
-            position, write = ends[ended]
-            ended += 1
+        while ends and ends[-1][0] <= at:
+            position, write = ends.pop()
             extra = write.extra
             if extra is not None and extra.until is not None and extra.until <= position and write.outcome == "unknown":
                 self.lapse(write)
             else:
                 self.finish(write)
-        self._begun, self._ended = begun, ended
 
     def judged(self) -> list[Entry]:
         """The calls that rest on something and were not refused: their first events, in the order of their starts."""

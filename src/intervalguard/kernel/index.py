@@ -31,32 +31,31 @@ _FOUND = 4096
 
 
 class Ended(list[Entry]):
-    """Writes that ended, by start. ``peaks`` are those that no earlier one outlasts: by start, and by end too."""
+    """Writes that ended, by start. ``peaks`` are those that no earlier one outlasts: by start, and by end too.
 
-    __slots__ = ("_peaks", "gone")
+    ``peaks`` is ``None`` while that is all of them.
+    """
+
+    __slots__ = ("gone", "peaks")
 
     def __init__(self) -> None:
         super().__init__()
-        self._peaks: list[Entry] | None = None
+        self.peaks: list[Entry] | None = None
         self.gone = 0
 
     def add(self, write: Entry) -> None:
         """O(1) for a write that began last and ended last, else O(log n) and a move of the later ones."""
-        if self._peaks is None:
+        if self.peaks is None:
             if not self or (self[-1].start <= write.start and self[-1].end <= write.end):
                 self.append(write)
                 return
-            self._peaks = list(self)
+            self.peaks = list(self)
         insort(self, write, key=_start)
-        peaks = self._peaks
+        peaks = self.peaks
         place = bisect_right(peaks, write.start, key=_start)
         if place == 0 or peaks[place - 1].end < write.end:
             stop = bisect_right(peaks, write.end, lo=place, key=_end)
             peaks[place:stop] = [write]
-
-    def is_in_order(self) -> bool:
-        """Whether each ended no earlier than those that began before it."""
-        return self._peaks is None
 
     def first_after(self, after: Position, spared: Spared) -> Entry | None:
         """The first that began after ``after`` and is not spared. O(log n + spared)."""
@@ -69,7 +68,7 @@ class Ended(list[Entry]):
 
     def first_since(self, since: Position, spared: Spared) -> Entry | None:
         """The first by start that ended at or after ``since`` and is not spared. O(log n + spared), if few are nested."""
-        peaks = self if self._peaks is None else self._peaks
+        peaks = self if self.peaks is None else self.peaks
         place = bisect_left(peaks, since, key=_end)
         if place == len(peaks):
             return None
@@ -87,8 +86,8 @@ class Ended(list[Entry]):
         self.gone += 1
         if self.gone * 2 > len(self):
             self[:] = [write for write in self if write.memo is not GONE]
-            if self._peaks is not None:
-                self._peaks = [write for write in self._peaks if write.memo is not GONE]
+            if self.peaks is not None:
+                self.peaks = [write for write in self.peaks if write.memo is not GONE]
             self.gone = 0
 
 
@@ -119,9 +118,9 @@ class Node:
     def is_only(self, write: Entry | None, since: Position) -> bool:
         """Whether ``write`` alone ended at or after ``since``. It may say no where it is so. O(1)."""
         ok = self.ok
-        if ok is None or self.errors or ok[-1] is not write:
+        if ok is None or ok[-1] is not write or self.errors:
             return False
-        return len(ok) == 1 or (ok.is_in_order() and bool(ok[-2].end < since))
+        return len(ok) == 1 or (ok.peaks is None and bool(ok[-2].end < since))
 
     def is_single(self) -> bool:
         """Whether one ``ok`` write is all that is known of the name."""

@@ -18,6 +18,7 @@ answer for is *unverifiable*, which is worse than stale: what is not verified is
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 from .views import MISSING, Entry, Id, Key, Memory, Position, Spared, View, narrowed
@@ -308,25 +309,25 @@ def _remembered(view: View, call: Id, at: Position, memory: Memory) -> Any:
 
     `MISSING` where the closure has a cycle, which has no bottom.
     """
-    opened: set[Id] = set()
+    opened: dict[Id, tuple[Said | None, list[Id]]] = {}
     stack = [call]
     while stack:
         call = stack[-1]
         if memory.recall(call, at) is not MISSING:
             stack.pop()
             continue
-        said, derived = _sources(view, NOBODY, call, at)
-        missing = [each for each in derived if memory.recall(each, at) is MISSING]
-        if not missing:
-            for each in derived:
-                said = _worst(said, memory.recall(each, at))
-            memory.keep(call, said)
+        again = call in opened
+        if not again:
+            opened[call] = _sources(view, NOBODY, call, at)
+        said, derived = opened[call]
+        known = [memory.recall(each, at) for each in derived]
+        if MISSING not in known:
+            memory.keep(call, reduce(_worst, known, said))
             stack.pop()
-        elif call in opened:
+        elif again:
             return MISSING
         else:
-            opened.add(call)
-            stack += missing
+            stack += [each for each, its in zip(derived, known, strict=True) if its is MISSING]
     return memory.recall(call, at)
 
 
