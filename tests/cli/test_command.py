@@ -227,6 +227,19 @@ def test_no_control_character_reaches_a_pipe(tmp_path: Path, capsys: pytest.Capt
         assert not UNSEEN.search(run(capsys, "audit", wrong).err)
 
 
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+@pytest.mark.parametrize("start", ["", "--", "-", "--format=", "--f=", "--fail-on"])
+def test_no_control_character_of_an_argument_reaches_a_terminal(
+    place: int, start: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever is wrong with an argument is said with the argument escaped, on one line."""
+    arguments = ["audit", str(tmp_path / "none"), "b"]
+    arguments.insert(place, f"{start}{HOSTILE}")
+    ran = run(capsys, *arguments)
+    assert (ran.status, ran.out) == (2, "")
+    assert not UNSEEN.search(ran.err)
+
+
 def on_terminal(*arguments: str | Path, without_rich: bool = False) -> str:
     """What the command writes to a terminal, standard error included."""
     block = "import sys; sys.modules['rich'] = sys.modules['rich.console'] = None;" if without_rich else ""
@@ -384,6 +397,53 @@ def test_a_full_disk_is_an_error_in_words(tmp_path: Path) -> None:
             check=False,
         )
     assert (done.returncode, done.stderr) == (2, b"intervalguard: cannot write: [Errno 28] No space left on device\n")
+
+
+STREAMS = {"pipe": "", "closed": ">&-", "full": ">/dev/full"}
+
+
+@pytest.mark.parametrize("err", STREAMS)
+@pytest.mark.parametrize("out", STREAMS)
+def test_what_cannot_be_written_is_status_2(out: str, err: str, tmp_path: Path) -> None:
+    """Closed or full, standard output or error: no traceback, and status 2 where the answer gets lost."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    log = write_lines(tmp_path / "log.jsonl", SUPERSEDED)
+    (bad := tmp_path / "bad.jsonl").write_text("{}\n")
+    streams = f"{STREAMS[out]} {STREAMS[err] and '2' + STREAMS[err]}"
+    for status, unbuffered, *arguments in (
+        (0, "", "--help"),
+        (0, "1", "audit", "--help"),
+        (0, "", "--version"),
+        (1, "", "audit", log),
+        (1, "1", "audit", log, log, "--format", "json"),
+        (2, "", "audit", bad),
+        (2, "", "audit", log, "--nope"),
+    ):
+        done = subprocess.run(
+            ["sh", "-c", f'exec "$@" {streams}', "sh", sys.executable, "-m", "intervalguard", *arguments],
+            env={**os.environ, "PYTHONUNBUFFERED": str(unbuffered)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if status == 2:
+            assert (done.returncode, done.stdout) == (2, "")
+            assert err != "pipe" or done.stderr
+        elif out == "pipe":
+            assert (status, "") == (done.returncode, done.stderr)
+            assert done.stdout
+        else:
+            assert done.returncode == 2
+            assert err != "pipe" or re.fullmatch(r"intervalguard: cannot write: .*\n", done.stderr)
+        assert not {"Traceback", "Exception"} & set(re.findall(r"\w+", done.stderr))
+
+
+def test_closed_standard_input_is_an_error_in_words() -> None:
+    """Said as of any file that cannot be read."""
+    command = ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "intervalguard", "audit", "-"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "intervalguard: -: cannot be read: standard input is closed\n")
 
 
 def test_the_command_line_starts_quickly() -> None:

@@ -14,9 +14,9 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import datetime
-from typing import IO, Any, Protocol
+from typing import IO, Any, NoReturn, Protocol
 
 from intervalguard.kernel.audit import Replay
 from intervalguard.kernel.explain import Finding, Moment, finding, quoted, visible
@@ -75,36 +75,66 @@ exit status:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status. Raises nothing."""
     try:
-        status = _audit(_parser().parse_args(argv))
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
+        try:
+            status = _audit(_parser().parse_args(argv))
+        except SystemExit:  # --help or --version was answered
+            status = NOTHING
         sys.stdout.flush()
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else WRONG
+    except _UsageError as error:
+        return _wrong(str(error))
     except EventFileError as error:
-        _flush()
-        print(f"intervalguard: {error}", file=sys.stderr)
-        return WRONG
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _silence(sys.stdout)
+        return _wrong(f"intervalguard: {error}")
     except BrokenPipeError:
-        # Nobody reads any more; Python would complain when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stdout)
         return PIPE_CLOSED
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:
-        print(f"intervalguard: cannot write: {visible(str(error))}", file=sys.stderr)
-        return WRONG
+        _silence(sys.stdout)
+        return _wrong(f"intervalguard: cannot write: {visible(str(error))}")
     return status
 
 
-def _flush() -> None:
+def _wrong(words: str) -> int:
+    """Say what is wrong on standard error, where that can be written; the exit status for it."""
     try:
-        sys.stdout.flush()
+        if sys.stderr is not None:
+            print(words, file=sys.stderr, flush=True)
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stderr)
+    return WRONG
+
+
+def _silence(stream: IO[str] | None) -> None:
+    """Drop what a stream that cannot be written holds: Python would complain when it flushes at its end."""
+    if stream is not None:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+class _UsageError(Exception):
+    """What is wrong with the command line, in words."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """`argparse` shows arguments as they are, and takes no notice of what cannot be written."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _UsageError(f"{self.format_usage()}{self.prog}: error: {visible(message)}")
+
+    def print_help(self, file: Any = None) -> None:
+        sys.stdout.write(self.format_help())
 
 
 def _parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser("intervalguard", description=_MAIN, formatter_class=raw)
+    parser = _Parser("intervalguard", description=_MAIN, formatter_class=raw)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     audit = commands.add_parser(
@@ -390,7 +420,7 @@ class _Progress:
 
 
 def _progress() -> _Progress:
-    return _Progress(sys.stderr.isatty())
+    return _Progress(sys.stderr is not None and sys.stderr.isatty())
 
 
 if __name__ == "__main__":

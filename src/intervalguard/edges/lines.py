@@ -125,6 +125,8 @@ _Read: TypeAlias = Callable[[int], bytes]
 def _open(file: str, stack: ExitStack) -> tuple[_Read, Callable[[], int] | None, int | None]:
     """What reads the bytes, and how far its file was read and how long that is, where it is known."""
     if file == "-":
+        if sys.stdin is None:
+            raise EventFileError("cannot be read: standard input is closed", file)
         return cast("BufferedReader", sys.stdin.buffer).read1, None, None
     try:
         raw = stack.enter_context(open(file, "rb"))  # noqa: SIM115
