@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from running import write_lines
 from shapes import SHAPES, Shape, acknowledged_writes, chain_written_midway, many_writes, read_modify_writes
 
 from intervalguard.edges.files import load, uncollected
+from intervalguard.edges.lines import decoder
 from intervalguard.kernel.audit import findings
 
 SMALL = 4_000
@@ -37,6 +39,24 @@ def test_the_time_grows_with_the_log(shape: Shape, tmp_path: Path) -> None:
         if ratio < 8 * 1.75:
             return
     pytest.fail(f"{shape.__name__}: {ratio:.1f} times as long for 8 times the events")
+
+
+def test_a_blank_line_costs_next_to_nothing() -> None:
+    """A packed file of a few bytes may hold millions of them: none goes through a decoder that has to fail first."""
+    steps = 0
+
+    def tick(*_: object) -> None:
+        nonlocal steps
+        steps += 1
+
+    decode = decoder()
+    sys.setprofile(tick)
+    try:
+        blank = sum(each is None for each in decode(b"\n \n" * 1000))
+    finally:
+        sys.setprofile(None)
+    assert blank == 2001
+    assert steps < 6 * blank
 
 
 @pytest.mark.parametrize(

@@ -217,13 +217,14 @@ def _decode_texts(lines: int, part: bytes) -> Decoded:
                 decoded.append(decode(line) if line and not line.isspace() else None)
             return decoded, None
         for text in texts:
+            if not text or text.isspace():
+                decoded.append(None)
+                continue
             try:
                 record, end = scan(text)
             except (ValueError, RecursionError):
                 record, end = None, -1
-            if end != len(text) or type(record) is not dict:
-                record = decode(text.encode()) if text and not text.isspace() else None
-            decoded.append(record)
+            decoded.append(record if end == len(text) and type(record) is dict else decode(text.encode()))
     except Fault as found:
         return decoded, found
     return decoded, None
