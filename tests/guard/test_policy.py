@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import logging
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
 from helpers import Clock, Thread, guard_at, outcomes
 
-from intervalguard import ConflictError, Event, Guard, GuardError, Notice, StaleReadError, UnknownDependencyError
-from intervalguard.logs import MemoryLog
+from intervalguard import (
+    ConflictError,
+    Event,
+    Guard,
+    GuardError,
+    Notice,
+    StaleReadError,
+    UnknownDependencyError,
+    last_event,
+    with_event,
+)
 
 MODES = ("enforce", "warn", "observe")
 
@@ -315,24 +328,171 @@ def test_a_write_that_ran_took_effect_whatever_fault_follows(mode: Any) -> None:
     assert ("write", "b", "ok") in outcomes(guard)
 
 
+class Failing(Clock):
+    """A clock that raises while it is ``down``, as a log does that cannot be reached."""
+
+    down = False
+
+    def __call__(self) -> datetime:
+        if self.down:
+            raise OSError("the log is down")
+        return super().__call__()
+
+
+class Uncomparable:
+    """A version like an array: comparing it raises, or makes something that is neither true nor false."""
+
+    def __init__(self, raises: bool) -> None:
+        self.raises = raises
+
+    def __eq__(self, other: object) -> Any:
+        return 1 // 0 if self.raises else self
+
+    __ne__ = __eq__
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise ValueError("ambiguous")
+
+
+class Faulty:
+    """A write under a guard with one fault, in every way in which code runs under a guard."""
+
+    def __init__(self, fault: str, mode: Any) -> None:
+        self.clock = Failing()
+        self.notices: list[Notice] = []
+        self.guard = guard = guard_at(self.clock, mode=mode, on_decision=self.notices.append)
+        self.done: list[int] = []
+        self.at_end = fault == "end"
+        read = guard.tool(reads="a", version=lambda _: self.version, probe=self.probe)(lambda: None)
+        self.version: Any = 1
+        self.broken = False
+        if fault in ("raising", "ambiguous"):
+            self.version = Uncomparable(fault == "raising")
+        _, event = with_event(read)
+        self.on: Any = {"type": 7, "part": {"id": event.id, "name": "b"}, "none": None}.get(fault, event)
+        self.broken = fault == "probe"
+        self.name = (lambda: 1 // 0) if fault == "names" else "c"
+        guard.require_session = fault == "session"
+        self.clock.down = fault == "clock"
+        self.notices.clear()
+
+    def probe(self, name: str) -> Any:
+        return 1 // 0 if self.broken else self.version
+
+    def body(self) -> int:
+        self.done.append(1)
+        self.clock.down = self.clock.down or self.at_end
+        return 7
+
+    def run(self, form: str) -> tuple[Any, Event | None]:
+        """The result of the call, and its event."""
+        if form == "block":
+            with self.guard.write("c", depends_on=self.on):
+                result = self.body()
+            return result, last_event()
+        functions = {"plain": self.body, "async": self.later, "stream": self.items, "async stream": self.late_items}
+        call: Any = self.guard.tool(writes=self.name)(functions[form])
+        if form == "plain":
+            return call(depends_on=self.on), last_event()
+        if form == "stream":
+            (result,) = call(depends_on=self.on)
+            return result, last_event()
+        return asyncio.run(self.awaited(call))
+
+    async def later(self) -> int:
+        return self.body()
+
+    def items(self) -> Iterator[int]:
+        yield self.body()
+
+    async def late_items(self) -> AsyncIterator[int]:
+        yield self.body()
+
+    async def awaited(self, call: Any) -> tuple[Any, Event | None]:
+        result = call(depends_on=self.on)
+        if inspect.isawaitable(result):
+            return await result, last_event()
+        (item,) = [each async for each in result]
+        return item, last_event()
+
+
+UNGUARDED = ("names", "type", "none", "part", "clock")
+FAULTS = (*UNGUARDED, "end", "probe", "raising", "ambiguous", "session")
+
+
+FORMS = ("plain", "async", "stream", "async stream", "block")
+
+
+@pytest.mark.parametrize(
+    ("fault", "form"), [(fault, form) for fault in FAULTS for form in FORMS if (fault, form) != ("names", "block")]
+)
 @pytest.mark.parametrize("mode", MODES)
-def test_a_clock_that_raises_lets_nothing_through(mode: Any) -> None:
-    """A log that is down: an enforced write does not run."""
-    done = []
-
-    def clock() -> Any:
-        raise OSError("the log is down")
-
-    guard = Guard(MemoryLog(clock=clock), mode=mode)
-
-    @guard.tracked("a", writes=True)
-    def write() -> None:
-        done.append(1)
-
+def test_a_fault_lets_nothing_through_or_is_logged(
+    mode: Any, fault: str, form: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Enforced, the write does not run; elsewhere it runs, the guard raises nothing, and the fault is logged."""
+    faulty = Faulty(fault, mode)
     if mode == "enforce":
-        with pytest.raises(OSError, match="the log is down"):
-            write()
-        assert done == []
+        with pytest.raises((GuardError, ZeroDivisionError, TypeError, ValueError, OSError)) as caught:
+            faulty.run(form)
+        assert faulty.done == [1] * faulty.at_end
+        if fault in ("end", "probe", "raising", "ambiguous"):
+            assert type(caught.value) is GuardError
+            assert caught.value.phase == ("return" if faulty.at_end else "admission")
+    else:
+        result, event = faulty.run(form)
+        assert result == 7
+        record = caplog.records[-1]
+        assert {each.levelname for each in caplog.records} == {"WARNING"}
+        assert record.exc_info or fault == "session"
+        unguarded = fault in UNGUARDED
+        assert ("unguarded" in record.getMessage()) == unguarded
+        assert (event is None) == unguarded
+    faulty.clock.down = False
+    recorded = [each[2] for each in outcomes(faulty.guard) if each[0] == "write"]
+    assert recorded == (["ok"] if faulty.done and fault not in UNGUARDED else [])
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("how", ["raises", "closed"])
+def test_a_log_that_fails_at_the_end_hides_no_exception(mode: Any, how: str, caplog: pytest.LogCaptureFixture) -> None:
+    """What the body raised comes out, and the log learns how the call ended as soon as it works again."""
+    clock = Failing()
+    guard = guard_at(clock, mode=mode)
+
+    @guard.tool(writes="a")
+    def write() -> Iterator[int]:
+        yield 7
+        clock.down = True
+        raise KeyError("its own")
+
+    if how == "raises":
+        with pytest.raises(KeyError, match="its own"):
+            list(write())
+        assert [each.levelname for each in caplog.records] == ["WARNING"]
+    else:
+        stream = write()
+        next(stream)
+        clock.down = True
+        stream.close()
+    clock.down = False
+    assert outcomes(guard) == [("write", "a", "error")]
+
+
+@pytest.mark.parametrize("mode", ["warn", "observe"])
+def test_what_ran_unguarded_has_no_event(mode: Any) -> None:
+    """`last_event()` does not name an earlier call for it, which something would then rest on."""
+    guard = guard_at(mode=mode)
+    read = guard.tool(reads=lambda name: name)(lambda name: name)
+    read("a")
+    assert with_event(read, "") == ("", None)
+    assert last_event() is None
+    with guard.read("a", depends_on=7):
+        with pytest.raises(ValueError, match="runs unguarded"):
+            guard.read("b", depends_on=7).__enter__().event  # noqa: B018
+        read("b")
+    assert outcomes(guard) == [("read", "a", "ok"), ("read", "b", "ok")]
 
 
 @pytest.mark.parametrize("given", [7, [None], {"id": 7}, {"name": "a"}, object()])

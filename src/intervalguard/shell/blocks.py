@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any
 
 from ..kernel.events import Event
-from .calls import Running, Tool, back_to, current
+from .calls import Running, Tool, current
 
 
 class Block:
@@ -20,7 +20,6 @@ class Block:
         self._depends_on = depends_on
         self._entered = False
         self._running: Running | None = None
-        self._token: Any = None
 
     @property
     def event(self) -> Event:
@@ -29,9 +28,9 @@ class Block:
             raise ValueError("the block has not been entered, or runs unguarded: it has no event")
         return self._running.log.event(self._running.first)
 
-    def _enter(self, running: Running | None) -> Block:
-        self._running = Running.unguarded() if running is None else running
-        self._token = current.set(self._running)
+    def _enter(self, running: Running) -> Block:
+        self._running = running
+        current.set(running)
         return self
 
     def _once(self) -> None:
@@ -51,7 +50,8 @@ class Block:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._running is not None
-        back_to(self._token)
+        if current.get() is self._running:  # blocks may be left in any order: one that is done counts for none
+            current.set(self._running.outer)
         if error is not None:
             self._tool.fail(self._running, error)
         else:

@@ -79,7 +79,7 @@ class Running:
     def __del__(self) -> None:
         """An interrupt may come where nothing catches it: a call that nobody will settle any more is lost."""
         if self.first is not None and self.first.outcome == "pending":
-            self.log.settle_from_anywhere(self.first, "unknown")
+            _settle_when_it_can(self, "unknown")
 
     @classmethod
     def unguarded(cls) -> Running:
@@ -109,6 +109,12 @@ def last_event() -> Event | None:
     """The first event of the guarded call that ended last in this thread or task; ``None`` before any has. O(1)."""
     call = last.get()
     return None if call is None or not call.first.name else call.log.event(call.first)
+
+
+def _settle_when_it_can(running: Running, outcome: Outcome, may_land_for: int | None = None) -> None:
+    """Settle a call now, or, where the log is locked or fails, in its next step: it keeps what is to be settled."""
+    with suppress(Exception):
+        running.log.settle_from_anywhere(running.first, outcome, may_land_for)
 
 
 @attrs.define(eq=False, slots=True)
@@ -150,50 +156,70 @@ class Tool:
 
     # -- before the body
 
-    def enter(self, args: _Args, kwargs: _Kwargs, depends_on: Any = NOTHING) -> Running | None:
-        """Let the call through, or raise. ``None`` where the guard has a fault and the mode does not enforce."""
-        asked = self._asked(args, kwargs, depends_on)
-        if asked is None:
-            return None
-        probes = self._probe_all(asked[2]) if self.guard.log.probing else None
-        decision, first = self._ask(asked, probes)
-        if first is None:
-            deadline = time.monotonic() + (0 if _on_a_loop() else self.wait_seconds)
-            while first is None:
-                assert isinstance(decision, Wait)
-                left = deadline - time.monotonic() if decision.patient else 0
-                if left <= 0:
-                    decision, first = self._ask(asked, probes, True)
-                else:
-                    gate = threading.Lock()  # a finalizer on this very thread may open it: an Event would lock it out
-                    gate.acquire()
-                    decision, first = self._ask(asked, probes, False, gate.release)
-                    if first is None and decision.patient:
-                        gate.acquire(timeout=min(left, threading.TIMEOUT_MAX))
-                        probes = self._probe_all(asked[2]) if self.guard.log.probing else None
+    def enter(self, args: _Args, kwargs: _Kwargs, depends_on: Any = NOTHING) -> Running:
+        """Let the call through, or raise; unguarded where the guard has a fault and the mode does not enforce."""
+        if self.unstated:
+            self._warn_unstated()
+        try:
+            asked = self._asked(args, kwargs, depends_on)
+            probes = self._probe_all(asked[2]) if self.guard.log.probing else None
+            decision, first = self._ask(asked, probes)
+            if first is None:
+                deadline = time.monotonic() + (0 if _on_a_loop() else self.wait_seconds)
+                while first is None:
+                    assert isinstance(decision, Wait)
+                    left = deadline - time.monotonic() if decision.patient else 0
+                    if left <= 0:
+                        decision, first = self._ask(asked, probes, True)
+                    else:
+                        gate = threading.Lock()  # a finalizer on this very thread may open it, as it may not an Event
+                        gate.acquire()
+                        decision, first = self._ask(asked, probes, False, gate.release)
+                        if first is None and decision.patient:
+                            gate.acquire(timeout=min(left, threading.TIMEOUT_MAX))
+                            probes = self._probe_all(asked[2]) if self.guard.log.probing else None
+        except Exception as error:
+            return self._undecided(error)
         return self._began(asked, probes, decision, first)
 
-    async def enter_async(self, args: _Args, kwargs: _Kwargs, depends_on: Any = NOTHING) -> Running | None:
+    async def enter_async(self, args: _Args, kwargs: _Kwargs, depends_on: Any = NOTHING) -> Running:
         """The same for a call on an event loop."""
-        asked = self._asked(args, kwargs, depends_on)
-        if asked is None:
-            return None
-        probes = await self._probe_all_async(asked[2]) if self.guard.log.probing else None
-        decision, first = self._ask(asked, probes)
-        if first is None:
-            deadline = time.monotonic() + (self.wait_seconds if _on_a_loop() else 0)
-            while first is None:
-                assert isinstance(decision, Wait)
-                left = deadline - time.monotonic() if decision.patient else 0
-                if left <= 0:
-                    decision, first = self._ask(asked, probes, True)
-                else:
-                    wake, woken = _loop_event()
-                    decision, first = self._ask(asked, probes, False, wake)
-                    if first is None and decision.patient:
-                        await woken(left)
-                        probes = await self._probe_all_async(asked[2]) if self.guard.log.probing else None
+        if self.unstated:
+            self._warn_unstated()
+        try:
+            asked = self._asked(args, kwargs, depends_on)
+            probes = await self._probe_all_async(asked[2]) if self.guard.log.probing else None
+            decision, first = self._ask(asked, probes)
+            if first is None:
+                deadline = time.monotonic() + (self.wait_seconds if _on_a_loop() else 0)
+                while first is None:
+                    assert isinstance(decision, Wait)
+                    left = deadline - time.monotonic() if decision.patient else 0
+                    if left <= 0:
+                        decision, first = self._ask(asked, probes, True)
+                    else:
+                        wake, woken = _loop_event()
+                        decision, first = self._ask(asked, probes, False, wake)
+                        if first is None and decision.patient:
+                            await woken(left)
+                            probes = await self._probe_all_async(asked[2]) if self.guard.log.probing else None
+        except Exception as error:
+            return self._undecided(error)
         return self._began(asked, probes, decision, first)
+
+    def _undecided(self, error: Exception) -> Running:
+        """The guard cannot tell whether a call may begin: an error where that is enforced, else it runs unguarded."""
+        if self.mode == "enforce":
+            raise error
+        self.guard.logger.warning("%r runs unguarded and unrecorded: no decision could be made", self.name, exc_info=error)
+        return Running.unguarded()
+
+    def _warn_unstated(self) -> None:
+        warnings.warn(
+            f"the tracked call {self.name!r} did not specify writes=, and is treated as a read: pass writes=True if it"
+            " changes the resource, writes=False if it does not",
+            stacklevel=4,
+        )
 
     def _began(self, asked: Asked, probes: Mapping[Id, Probe] | None, decision: Any, first: Entry) -> Running:
         guard = self.guard
@@ -201,35 +227,23 @@ class Tool:
             self._tell(decision, first)
         return Running(guard.log, first, asked[3], probes)
 
-    def _asked(self, args: _Args, kwargs: _Kwargs, depends_on: Any) -> Asked | None:
-        if self.unstated:
-            warnings.warn(
-                f"the tracked call {self.name!r} did not specify writes=, and is treated as a read: pass writes=True if it"
-                " changes the resource, writes=False if it does not",
-                stacklevel=4,
-            )
+    def _asked(self, args: _Args, kwargs: _Kwargs, depends_on: Any) -> Asked:
         guard = self.guard
-        try:
-            touches = self.touches(args, kwargs)
-            outer = current.get()
-            while outer is not None and outer.done:
-                outer = outer.outer
-            sitting = seat.get()
-            while sitting is not None and sitting.guard is not guard:
-                sitting = sitting.outer
-            if sitting is None:
-                if guard.require_session or self.rests_on is not None:
-                    self._check_no_session(args, kwargs)
-                return self.origin, touches, () if depends_on is NOTHING else guard.keys(depends_on), outer
-            keys = [*self._resting(sitting, args, kwargs, touches)]
-            if depends_on is not NOTHING:
-                keys += guard.keys(depends_on)
-            return sitting.origin(self), touches, tuple(dict.fromkeys(keys)), outer
-        except Exception as error:
-            if self.mode == "enforce":
-                raise
-            guard.logger.warning("%r runs unguarded: what it touches cannot be told", self.name, exc_info=error)
-            return None
+        touches = self.touches(args, kwargs)
+        outer = current.get()
+        while outer is not None and outer.done:
+            outer = outer.outer
+        sitting = seat.get()
+        while sitting is not None and sitting.guard is not guard:
+            sitting = sitting.outer
+        if sitting is None:
+            if guard.require_session or self.rests_on is not None:
+                self._check_no_session(args, kwargs)
+            return self.origin, touches, () if depends_on is NOTHING else guard.keys(depends_on), outer
+        keys = [*self._resting(sitting, args, kwargs, touches)]
+        if depends_on is not NOTHING:
+            keys += guard.keys(depends_on)
+        return sitting.origin(self), touches, tuple(dict.fromkeys(keys)), outer
 
     def _check_no_session(self, args: _Args, kwargs: _Kwargs) -> None:
         if self.guard.require_session:
@@ -315,7 +329,8 @@ class Tool:
 
     def leave(self, running: Running, args: _Args, kwargs: _Kwargs, result: Any) -> Any:
         """Settle a call whose body returned; raise where its result must be withheld."""
-        if running.done:
+        if running.done:  # it ran unguarded: no event stands for this result
+            last.set(None)
             return result
         fault: Exception | None = None
         outcome: Outcome = "ok"
@@ -325,16 +340,17 @@ class Tool:
                 fault, learned = self._learned(args, kwargs, result)
             except BaseException:
                 running.done = True
-                running.log.settle(running.first, "error" if self.writes is None else "ok")
+                _settle_when_it_can(running, "error" if self.writes is None else "ok")
                 raise
             if fault is not None and self.writes is None:
                 outcome = "error"
         running.done = True
+        decision: Admit | Refuse | None = ADMITTED
         try:
             decision = running.log.settle(running.first, outcome, self.asked, self.bears, running.probes, learned)
-        except ValueError as error:
+        except Exception as error:
             fault = error
-            decision = running.log.settle(running.first, "error" if self.writes is None else "ok")
+            _settle_when_it_can(running, "error" if self.writes is None else "ok")
         last.set(running)
         if fault is not None or decision is None or decision.findings:
             self._tell_end(running, decision, fault, result)
@@ -356,7 +372,7 @@ class Tool:
         if decision.findings:
             self._notice("admit", first, decision.findings)
         if fault is not None:
-            self.fault("the call ran, but the guard could not read its result", fault, "return")
+            self.fault("the call ran, but the guard could not read its result or record it", fault, "return")
 
     def _learned(self, args: _Args, kwargs: _Kwargs, result: Any) -> tuple[Exception | None, Learned | None]:
         """What the result tells, or the fault of the function that should have told it."""
@@ -377,10 +393,14 @@ class Tool:
         running.done = True
         outcome = outcome_of(error, running.handled, self.no_effect_on, self.unknown_on, closing)
         if closing or isinstance(error, GeneratorExit):
-            running.log.settle_from_anywhere(running.first, outcome, self.may_land_for)
-        else:
+            _settle_when_it_can(running, outcome, self.may_land_for)
+            return
+        try:
             running.log.settle(running.first, outcome, may_land_for=self.may_land_for)
-            last.set(running)
+        except Exception as fault:  # what the body raised is what comes out
+            self.guard.logger.warning("%r ended as %r, which the log cannot record yet", self.name, outcome, exc_info=fault)
+            _settle_when_it_can(running, outcome, self.may_land_for)
+        last.set(running)
 
     def close(self, running: Running, lost: bool = False, forgotten: bool = False) -> None:
         """Settle a stream that was closed or abandoned before its end. It may be a finalizer that calls.
@@ -390,7 +410,7 @@ class Tool:
         if not running.done:
             running.done = True
             outcome: Outcome = "unknown" if lost else "ok" if self.writes is None else "error"
-            running.log.settle_from_anywhere(running.first, outcome, self.may_land_for)
+            _settle_when_it_can(running, outcome, self.may_land_for)
             if not forgotten:
                 last.set(running)
 
@@ -417,7 +437,7 @@ class Tool:
                     if hasattr(version, "close"):
                         version.close()
                     raise TypeError(f"it is async, and {self.name!r}, which rests on what it read, is not")
-                probes[id] = Probe(version, start, *self.guard.log.ticks())
+                probes[id] = Probe(_Compared(version, entry), start, *self.guard.log.ticks())
             except Exception as error:
                 self.fault(f"probe= of {entry.origin.tool!r} failed", error)
         return probes or None
@@ -430,7 +450,7 @@ class Tool:
                 version = entry.origin.probe(entry.name)
                 if isinstance(version, Awaitable):
                     version = await version
-                probes[id] = Probe(version, start, *self.guard.log.ticks())
+                probes[id] = Probe(_Compared(version, entry), start, *self.guard.log.ticks())
             except Exception as error:
                 self.fault(f"probe= of {entry.origin.tool!r} failed", error)
         return probes or None
@@ -460,6 +480,19 @@ class Tool:
                 guard.on_decision(notice)
             except Exception:
                 guard.logger.exception("on_decision= raised; the decision stands")
+
+
+class _Compared:
+    """A version that was compared with the one read before the log is asked: the user's ``!=`` may raise, or take long."""
+
+    __slots__ = ("_moved",)
+
+    def __init__(self, version: Any, read: Entry) -> None:
+        assert read.extra is not None
+        self._moved = bool(version != read.extra.version)
+
+    def __ne__(self, _: object) -> bool:
+        return self._moved
 
 
 def _refused(raws: Sequence[Raw], least: Grade) -> list[Raw]:

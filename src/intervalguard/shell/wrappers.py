@@ -108,8 +108,6 @@ def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
 
     def wrapper(*args: Any, depends_on: Any = NOTHING, **kwargs: Any) -> Any:
         running = enter(args, kwargs, depends_on)
-        if running is None:
-            return function(*args, **kwargs)
         token = current.set(running)
         try:
             result = function(*args, **kwargs)
@@ -136,8 +134,6 @@ def _later(result: Any, tool: Tool, running: Running) -> Callable[..., Any]:
 def _awaited(function: Callable[..., Any], tool: Tool, begun: _Safety | None = None) -> Callable[..., Any]:
     async def wrapper(*args: Any, depends_on: Any = NOTHING, **kwargs: Any) -> Any:
         running = begun.running if begun else await tool.enter_async(args, kwargs, depends_on)
-        if running is None:
-            return await function(*args, **kwargs)
         if begun:
             running.handled = sys.exception()
         token = current.set(running)
@@ -158,8 +154,6 @@ def _awaited(function: Callable[..., Any], tool: Tool, begun: _Safety | None = N
 def _stream(function: Callable[..., Any], tool: Tool, begun: _Safety | None = None) -> Callable[..., Any]:
     def wrapper(*args: Any, depends_on: Any = NOTHING, **kwargs: Any) -> Any:
         running = begun.running if begun else tool.enter(args, kwargs, depends_on)
-        if running is None:
-            return (yield from function(*args, **kwargs))
         safety = begun or _Safety(tool, running)  # noqa: F841
         closing = False
         try:
@@ -191,8 +185,6 @@ def _stream(function: Callable[..., Any], tool: Tool, begun: _Safety | None = No
 def _async_stream(function: Callable[..., Any], tool: Tool, begun: _Safety | None = None) -> Callable[..., Any]:
     async def wrapper(*args: Any, depends_on: Any = NOTHING, **kwargs: Any) -> Any:
         running = begun.running if begun else await tool.enter_async(args, kwargs, depends_on)
-        if running is None:
-            running = Running.unguarded()
         safety = begun or _Safety(tool, running)  # noqa: F841
         closing = False
         try:
