@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import operator
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -73,6 +75,7 @@ MISUSE: list[tuple[dict[str, Any], Any, type[Exception], str]] = [
     ({**READ, "version": AsyncCallable()}, tool, TypeError, r"is async"),
     ({**READ, "observed_at": "now"}, tool, TypeError, r"observed_at='now' is no function"),
     ({**READ, "observed_at": later}, tool, TypeError, r"observed_at=.* is async"),
+    ({**WRITE, "observed_at": len}, tool, ValueError, r"observed_at= is for reads, and the tool reads nothing"),
     ({**READ, "version": str, "probe": 7}, tool, TypeError, r"probe=7 is no function"),
     ({**READ, "probe": str}, tool, ValueError, r"probe= without version=: there is nothing to compare"),
     ({**READ, "version": str}, stream, TypeError, r"is a stream, which has no result: leave out version="),
@@ -117,6 +120,9 @@ def test_misuse_fails_at_decoration(options: dict[str, Any], function: Any, kind
         ({"wait_seconds": True}, TypeError, r"wait_seconds=True"),
         ({"on_decision": 7}, TypeError, r"on_decision=7 is no function"),
         ({"on_decision": later}, TypeError, r"on_decision=.* is async"),
+        ({"require_session": "yes"}, TypeError, r"require_session='yes' is neither True nor False"),
+        ({"require_session": 1}, TypeError, r"require_session=1 is neither True nor False"),
+        ({"require_session": None}, TypeError, r"require_session=None is neither True nor False"),
         ({"log": "guard.db"}, TypeError, r"log='guard.db' is no log: pass MemoryLog\(\)"),
         ({"log": MemoryLog}, TypeError, r"is no log"),
     ],
@@ -125,6 +131,57 @@ def test_misuse_of_a_guard_fails_where_it_is_made(options: dict[str, Any], kind:
     """Not at the first call."""
     with pytest.raises(kind, match=message):
         Guard(**options)
+
+
+class Takes:
+    """Methods that take what they take."""
+
+    def none(self) -> None: ...
+    def one(self, _: object) -> None: ...
+
+
+def twice(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A wrapper with other parameters than what it wraps."""
+    return functools.wraps(function)(lambda one: function(one, one))
+
+
+ONE_ARGUMENT: dict[Callable[..., Any], bool] = {
+    (lambda: None): False,
+    (lambda one, two: None): False,
+    (lambda *, name: None): False,
+    (lambda one, *, name: None): False,
+    Takes().none: False,
+    Takes: False,
+    dict.get: False,
+    functools.partial(lambda one: None, 1): False,
+    (lambda one: None): True,
+    (lambda one, /, two=2, *, name=None: None): True,
+    (lambda *many: None): True,
+    Takes().one: True,
+    functools.partial(lambda one, two: None, 1): True,
+    twice(lambda one, two: None): True,
+    len: True,
+    str: True,
+    int: True,
+    operator.itemgetter("etag"): True,
+    {}.get: True,
+    [].append: True,
+}
+"""Whether each of these can be called with one argument, or does not tell."""
+
+
+@pytest.mark.parametrize("option", ["version", "probe", "observed_at", "on_decision"])
+@pytest.mark.parametrize(("function", "fits"), ONE_ARGUMENT.items(), ids=map(str, range(len(ONE_ARGUMENT))))
+def test_a_function_that_cannot_take_its_argument_fails_where_it_is_given(
+    option: str, function: Callable[..., Any], fits: bool
+) -> None:
+    """And none is refused that can, or that does not tell what it takes."""
+    options: dict[str, Any] = {"version": len, option: function}
+    with nullcontext() if fits else pytest.raises(TypeError, match=f"^{option}=.* alone .*: give a function of one"):
+        if option == "on_decision":
+            Guard(on_decision=function)
+        else:
+            guard_at().tool(**READ, **options)(tool)
 
 
 def test_a_guarded_function_is_not_guarded_again() -> None:

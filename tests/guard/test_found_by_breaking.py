@@ -5,14 +5,30 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from helpers import BASE, Clock, guard_at
+from hypothesis import given
+from hypothesis import strategies as st
 
-from intervalguard import ConflictError, Event, Guard, StaleReadError, check_dependencies, last_event, with_event
+from intervalguard import (
+    ConflictError,
+    Dependency,
+    Event,
+    Guard,
+    StaleReadError,
+    UnknownDependencyError,
+    check_dependencies,
+    last_event,
+    with_event,
+)
+from intervalguard.edges.files import read_events, write_events
+from intervalguard.kernel.staleness import REASONS
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -153,3 +169,35 @@ def test_a_nested_call_whose_parent_is_not_held_is_told_of_the_conflict() -> Non
         with pytest.raises(ConflictError):
             guard.write("x").__enter__()
         hold.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("mode", ["enforce", "warn", "observe"])
+@given(data=st.data())
+def test_an_id_that_was_guessed_never_becomes_an_event(mode: Any, data: st.DataObject) -> None:
+    """What rests on an id that the log had not given yet stays unverifiable, and harms no call, audit or file after it."""
+    guard = guard_at(mode=mode)
+    names = st.sampled_from(["a", "a/b", "c", "c/d"])
+    made: list[Event] = []
+    prefix = with_event(guard.tool(reads="a")(len), "")[1].id.rpartition("-")[0]
+    for _ in range(data.draw(st.integers(2, 6))):
+        ids = [Dependency(each.id) for each in made]
+        guess = f"{prefix}-{guard.log.position() + 0.5 + data.draw(st.integers(0, 7)):.0f}"
+        guessed = data.draw(st.sampled_from([Dependency(guess), Dependency(guess, "a/b/x"), *ids]))
+        before = len(guard.log)
+        held = contextvars.Context().run(guard.write(data.draw(names), mode="observe", depends_on=[guessed]).__enter__)
+        block = guard.write(data.draw(names), depends_on=data.draw(st.sampled_from([[], [held.event], ids])))
+        with suppress(ConflictError, StaleReadError, UnknownDependencyError), block:
+            pass
+        held.__exit__(None, None, None)
+        assert len(guard.log) == before + 2
+        made += [held.event, guard.log.events()[-1]]
+        if guessed not in ids:
+            (raw,) = guard.log.judge(guard.keys(held.event.depends_on))
+            assert REASONS[raw.grade] == "unknown-dependency"
+    events = guard.log.events()
+    for each in events:
+        with suppress(UnknownDependencyError):
+            check_dependencies(each, events)
+    with tempfile.TemporaryDirectory() as folder:
+        write_events(f"{folder}/log.jsonl", events)
+        assert list(read_events(f"{folder}/log.jsonl").events) == events

@@ -111,7 +111,7 @@ def test_since_reaches_derived_reads_that_were_judged_before(world: World) -> No
 
 
 def test_since_yet_to_come_is_now(world: World) -> None:
-    """Another machine's clock may run ahead."""
+    """Another machine's clock may run ahead, and this log's may stand still while the machine sleeps: no write is lost."""
     event = world.guard.record_write("a", since=at(50))
     assert (event.start_time, event.end_time) == (at(0), at(0))
 

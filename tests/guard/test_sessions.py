@@ -659,11 +659,29 @@ def test_require_session_makes_a_call_outside_one_an_error() -> None:
         desk.write("a")
 
 
-@pytest.mark.parametrize("key", ["", 7, b"k"])
-def test_a_key_is_a_text(desk: Desk, key: Any) -> None:
+@pytest.mark.parametrize(("key", "error"), [("", ValueError), (7, TypeError), (b"k", TypeError), (0, TypeError)])
+def test_a_key_is_a_text(desk: Desk, key: Any, error: type[Exception]) -> None:
     """A session's key that is none is an error that says what is one."""
-    with pytest.raises(ValueError, match="is no session's key: it must be a text"):
+    with pytest.raises(error, match="is no session's key: it must be a text"):
         desk.session(key)
+
+
+@pytest.mark.parametrize("value", [7, 0, b"k", ["a"], False])
+@pytest.mark.parametrize("what", ["agent", "run", "batch", "tool of a block", "tool of a write", "agent of a write"])
+def test_whose_a_call_is_is_a_text(desk: Desk, what: str, value: Any) -> None:
+    """Anything else is an error where it is said, and nothing is recorded under it."""
+    option = what.split()[0]
+    make: dict[str, Any] = {
+        "agent": desk.session,
+        "run": desk.session,
+        "batch": lambda batch: desk.session().turn(batch).__enter__(),
+        "tool of a block": lambda tool: desk.guard.write("a", tool=tool),
+        "tool of a write": lambda tool: desk.guard.record_write("a", tool=tool),
+        "agent of a write": lambda agent: desk.guard.record_write("a", agent=agent),
+    }
+    with pytest.raises(TypeError, match=rf"^{option}=.* is no text$"):
+        make[what](**{option: value})
+    assert desk.guard.log.events() == []
 
 
 def test_stale_tells_ahead_what_needs_reading_again(desk: Desk) -> None:

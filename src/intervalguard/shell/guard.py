@@ -13,12 +13,12 @@ from uuid import uuid4
 
 from ..kernel.admission import LEAST, Refusal
 from ..kernel.events import Dependency, DependencyLike, Event, check_name, check_window, dependencies, window_micros
-from ..kernel.views import Key, narrowed
+from ..kernel.views import Id, Key, narrowed
 from ..logs.memory import MemoryLog, Origin
 from .blocks import Block
 from .calls import NOTHING, Mode, Notice, Tool
 from .names import Names, NameSpec, compile_names
-from .sessions import Session
+from .sessions import Session, check_text
 from .wrappers import Guarded, guarded, is_stream
 
 P = ParamSpec("P")
@@ -55,9 +55,11 @@ class Guard:
         self.refuse = _one_of("refuse", refuse, LEAST)
         self.mode = _one_of("mode", mode, get_args(Mode))
         self.wait_seconds = _wait(wait_seconds)
+        if not isinstance(require_session, bool):
+            raise TypeError(f"require_session={require_session!r} is neither True nor False")
         self.require_session = require_session
         if on_decision is not None:
-            _plain_function("on_decision=", on_decision)
+            _plain_function("on_decision=", on_decision, "the Notice")
         self.on_decision = on_decision
         self.logger = _logger
 
@@ -188,11 +190,13 @@ class Guard:
     ) -> Tool:
         for what, function in (("version=", version), ("observed_at=", observed_at)):
             if function is not None:
-                _plain_function(what, function)
-        if probe is not None and not callable(probe):
-            raise TypeError(f"probe={probe!r} is no function")
-        if probe is not None and version is None:
-            raise ValueError("probe= without version=: there is nothing to compare what it finds with")
+                _plain_function(what, function, "the result")
+        if probe is not None:
+            _function("probe=", probe, "the resource's name")
+            if version is None:
+                raise ValueError("probe= without version=: there is nothing to compare what it finds with")
+        if observed_at is not None and reads is None:
+            raise ValueError("observed_at= is for reads, and the tool reads nothing")
         if may_land_for_seconds is not None and writes is None:
             raise ValueError("may_land_for_seconds= is for writes, and the tool writes nothing")
         self.log.probing = self.log.probing or probe is not None
@@ -218,8 +222,6 @@ class Guard:
 
     def session(self, key: str | None = None, *, agent: str | None = None, run: str | None = None) -> Session:
         """One conversation; the same ``key`` continues it, and without one it is new."""
-        if key is not None and (not isinstance(key, str) or not key):
-            raise ValueError(f"key={key!r} is no session's key: it must be a text that is not empty, or None for a new one")
         return Session(self, uuid4().hex if key is None else key, agent, run)
 
     def read(self, name: str, *, validity_window_seconds: float | None = None, **options: Any) -> Block:
@@ -244,6 +246,7 @@ class Guard:
         if unknown:
             raise TypeError(f"guard.{kind}() got unknown options: {', '.join(sorted(unknown))}")
         names = _constant((check_name(name),))
+        check_text("tool", tool)
         if isinstance(rests_on, str):
             rests_on = [rests_on]
         made = self._tool(
@@ -262,8 +265,11 @@ class Guard:
     ) -> Event:
         """Record a write that someone else made, as a webhook or a change feed tells of it.
 
-        It took effect at some instant from ``since``, an aware datetime, until now; without it, now.
+        It took effect at some instant from ``since``, an aware datetime, until now; without it, now. A ``since`` that is
+        yet to come is now: another machine's clock may run ahead, and a write that has happened is never refused.
         """
+        check_text("tool", tool)
+        check_text("agent", agent)
         if since is not None and (not isinstance(since, datetime) or since.utcoffset() is None):
             raise ValueError(f"since={since!r} is no datetime with a time zone")
         entry = self.log.write_outside(Origin(tool, agent=agent), check_name(name), since)
@@ -283,7 +289,7 @@ class Guard:
     def keys(self, depends_on: DependencyLike | Iterable[DependencyLike]) -> tuple[Key, ...]:
         """What a caller says that a call rests on, as the log knows it. Raises ``TypeError`` for what is none."""
         if type(depends_on) is list and len(depends_on) == 1 and type(depends_on[0]) is str:
-            return (self.log.number_of(depends_on[0]),)
+            return (self._number(depends_on[0]),)
         if depends_on is None or not isinstance(depends_on, str | Dependency | Event | Iterable):
             raise TypeError(
                 f"depends_on={depends_on!r} is nothing to rest on: pass an event, its id, Dependency(id, name) or a list of"
@@ -291,8 +297,14 @@ class Guard:
             )
         return tuple(dict.fromkeys(self._key(each) for each in dependencies(depends_on)))
 
+    def _number(self, id: str) -> Id:
+        number = self.log.number_of(id)
+        if type(number) is int and number > self.log.position():
+            return f"{id} (not given yet)"  # a guess of what the log will call an event to come must not become that event
+        return number
+
     def _key(self, given: Dependency) -> Key:
-        number = self.log.number_of(given.id)
+        number = self._number(given.id)
         if given.name is None:
             return number
         entry = self.log.find(number)
@@ -310,9 +322,23 @@ def _name(function: Callable[..., Any]) -> str:
     return cast(str, name).rpartition("<locals>.")[2]
 
 
-def _plain_function(what: str, function: Any) -> None:
+def _function(what: str, function: Any, argument: str) -> None:
     if not callable(function):
         raise TypeError(f"{what}{function!r} is no function")
+    try:
+        signature = inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):
+        return  # some that are built in tell none
+    try:
+        signature.bind(None)
+    except TypeError as error:
+        raise TypeError(
+            f"{what}{function!r} cannot be called with {argument} alone ({error}): give a function of one argument"
+        ) from None
+
+
+def _plain_function(what: str, function: Any, argument: str) -> None:
+    _function(what, function, argument)
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         raise TypeError(f"{what}{function!r} is async, and is called where nothing is awaited: give a plain function")
 

@@ -54,6 +54,23 @@ class Seat:
 seat: ContextVar[Seat | None] = ContextVar("intervalguard_seat", default=None)
 
 
+def check_text(what: str, value: object) -> None:
+    """Raise ``TypeError`` for what is neither a text nor ``None``."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{what}={value!r} is no text")
+
+
+def _text(_: object, field: attrs.Attribute[Any], value: object) -> None:
+    check_text(field.name, value)
+
+
+def _key(_: object, field: attrs.Attribute[Any], value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise (ValueError if value == "" else TypeError)(
+            f"key={value!r} is no session's key: it must be a text that is not empty, or None for a new one"
+        )
+
+
 @attrs.frozen(eq=False)
 class Session:
     """One conversation. Entered with ``with``, it is that of the calls made inside, in this thread or task.
@@ -62,9 +79,9 @@ class Session:
     """
 
     guard: Guard
-    key: str
-    agent: str | None = None
-    run: str | None = None
+    key: str = attrs.field(validator=_key)
+    agent: str | None = attrs.field(default=None, validator=_text)
+    run: str | None = attrs.field(default=None, validator=_text)
 
     def __enter__(self) -> Session:
         seat.set(Seat(self, seat.get()))
@@ -86,6 +103,7 @@ class Session:
 
         They are recorded with one ``batch``, which is what is given or a new one, and is the value of the ``with``.
         """
+        check_text("batch", batch)
         name = batch or uuid4().hex[:12]
         outer = seat.get()
         seat.set(Seat(self, outer, name, self.guard.log.position()))
