@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from helpers import Clock, Thread, guard_at
+from hypothesis import given
+from hypothesis import strategies as st
 
 from intervalguard import (
     Event,
@@ -657,6 +660,82 @@ def test_require_session_makes_a_call_outside_one_an_error() -> None:
     with desk.session():
         desk.read("a")
         desk.write("a")
+
+
+@given(data=st.data(), is_async=st.booleans())
+def test_sessions_turns_and_blocks_may_be_left_in_any_order(data: st.DataObject, is_async: bool) -> None:
+    """A call belongs to what was entered last and has not been left, whatever was left before it was."""
+    guard, other = guard_at(), guard_at()
+    sessions = [guard.session("a"), guard.session("b"), other.session("a")]
+    opened: list[tuple[str, Any, str | None, Any]] = []  # what it is, the guard or event, the key, how to leave it
+    number = 0
+
+    async def enter(manager: Any) -> Any:
+        return await manager.__aenter__() if is_async and hasattr(manager, "__aenter__") else manager.__enter__()
+
+    async def leave(manager: Any) -> None:
+        if is_async and hasattr(manager, "__aexit__"):
+            await manager.__aexit__(None, None, None)
+        else:
+            manager.__exit__(None, None, None)
+
+    def check() -> None:
+        with guard.read("x") as block:
+            event = block.event
+        seats = [each for each in opened if each[0] != "block" and each[1] is guard]
+        blocks = [each for each in opened if each[0] == "block"]
+        assert event.session == (seats[-1][2] if seats else None)
+        assert event.batch == (seats[-1][0] if seats and seats[-1][0] != "session" else None)
+        assert event.parent == (blocks[-1][1].id if blocks else None)
+
+    async def run() -> None:
+        nonlocal number
+        for _ in range(data.draw(st.integers(1, 12))):
+            number += 1
+            what = data.draw(st.sampled_from(["session", "turn", "block", *["leave"] * 3]))
+            session = data.draw(st.sampled_from(sessions))
+            if what == "leave" and opened:
+                # Of a session that was entered twice the seats are alike: the innermost is left.
+                place = data.draw(st.integers(0, len(opened) - 1))
+                left = opened[place]
+                place = max(index for index, each in enumerate(opened) if each[3] is left[3])
+                await leave(opened.pop(place)[3])
+            elif what == "session":
+                await enter(session)
+                opened.append(("session", session.guard, session.key, session))
+            elif what == "turn":
+                turn = session.turn(f"t{number}")
+                await enter(turn)
+                opened.append((f"t{number}", session.guard, session.key, turn))
+            elif what == "block":
+                block = guard.write(f"blocks/{number}", rests_on=[])
+                await enter(block)
+                opened.append(("block", block.event, None, block))
+            check()
+        while opened:
+            await leave(opened.pop(data.draw(st.sampled_from([0, -1])))[3])
+        check()
+
+    asyncio.run(run())
+
+
+def test_a_session_that_was_not_entered_here_is_not_left_here(desk: Desk) -> None:
+    """A context that others have entered keeps its own, also where it is left in another task or twice."""
+    with desk.session("outer"):
+        inner = desk.session("inner")
+        inner.__enter__()
+        inner.__exit__()
+        inner.__exit__()
+        desk.read("a")
+        task = contextvars.copy_context()
+        inner.__enter__()
+        task.run(desk.read, "a")
+        task.run(inner.__exit__)
+        task.run(desk.read, "a")
+        desk.read("a")
+        inner.__exit__()
+    desk.read("a")
+    assert [each.session for each in desk.guard.log.events()] == ["outer", "outer", "outer", "inner", None]
 
 
 @pytest.mark.parametrize(("key", "error"), [("", ValueError), (7, TypeError), (b"k", TypeError), (0, TypeError)])

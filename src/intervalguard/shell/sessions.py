@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 from weakref import WeakKeyDictionary
@@ -28,17 +29,23 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Seat:
-    """Where a thread or task stands in a session. ``until`` is the position up to which a turn knows, if it is in one."""
+    """Where a thread or task stands in a session. ``until`` is the position up to which a turn knows, if it is in one.
 
-    __slots__ = ("_origins", "batch", "guard", "key", "outer", "session", "until")
+    ``mark`` is what was entered there: the session, or an object of the turn's own.
+    """
 
-    def __init__(self, session: Session, outer: Seat | None, batch: str | None = None, until: Any = None) -> None:
+    __slots__ = ("_origins", "batch", "guard", "key", "mark", "outer", "session", "until")
+
+    def __init__(
+        self, session: Session, outer: Seat | None, batch: str | None = None, until: Any = None, mark: object = None
+    ) -> None:
         self.session = session
         self.guard = session.guard
         self.key = session.key
         self.outer = outer
         self.batch = batch
         self.until = until
+        self.mark = mark or session
         self._origins: WeakKeyDictionary[Tool, Origin] = WeakKeyDictionary()
 
     def origin(self, tool: Tool) -> Origin:
@@ -52,6 +59,25 @@ class Seat:
 
 
 seat: ContextVar[Seat | None] = ContextVar("intervalguard_seat", default=None)
+
+
+def _leave(mark: object) -> None:
+    """Leave the innermost seat of ``mark``; those that were taken since stay.
+
+    Threads and tasks that began here share the seats, so these are not changed. Who is in none of ``mark`` leaves none.
+    """
+    above = []
+    sitting = seat.get()
+    while sitting is not None and sitting.mark is not mark:
+        above.append(sitting)
+        sitting = sitting.outer
+    if sitting is not None:
+        left = sitting.outer
+        for each in reversed(above):
+            moved = copy(each)
+            moved.outer = left
+            left = moved
+        seat.set(left)
 
 
 def check_text(what: str, value: object) -> None:
@@ -88,8 +114,7 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        sitting = seat.get()
-        seat.set(None if sitting is None else sitting.outer)
+        _leave(self)
 
     async def __aenter__(self) -> Session:
         return self.__enter__()
@@ -105,12 +130,12 @@ class Session:
         """
         check_text("batch", batch)
         name = batch or uuid4().hex[:12]
-        outer = seat.get()
-        seat.set(Seat(self, outer, name, self.guard.log.position()))
+        mark = object()
+        seat.set(Seat(self, seat.get(), name, self.guard.log.position(), mark))
         try:
             yield name
         finally:
-            seat.set(outer)
+            _leave(mark)
 
     def stale(self) -> list[Finding]:
         """What of all that the session knows needs reading again, as of now. O(what it knows)."""
