@@ -738,6 +738,20 @@ def test_a_session_that_was_not_entered_here_is_not_left_here(desk: Desk) -> Non
     assert [each.session for each in desk.guard.log.events()] == ["outer", "outer", "outer", "inner", None]
 
 
+def test_what_is_left_here_is_not_left_where_it_was_carried_to(desk: Desk) -> None:
+    """A task keeps the sessions in which it began, in whatever order its parent leaves them."""
+    one, two = desk.session("one"), desk.session("two")
+    one.__enter__()
+    two.__enter__()
+    task = contextvars.copy_context()
+    one.__exit__()
+    task.run(two.__exit__)
+    task.run(desk.read, "a")
+    desk.read("a")
+    two.__exit__()
+    assert [each.session for each in desk.guard.log.events()] == ["one", "two"]
+
+
 @pytest.mark.parametrize(("key", "error"), [("", ValueError), (7, TypeError), (b"k", TypeError), (0, TypeError)])
 def test_a_key_is_a_text(desk: Desk, key: Any, error: type[Exception]) -> None:
     """A session's key that is none is an error that says what is one."""
