@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 import intervalguard
+import intervalguard.files
 import intervalguard.logs
 
 PUBLIC = {
@@ -24,9 +25,12 @@ def test_the_public_names() -> None:
     """A name is added or taken away on purpose only."""
     assert set(intervalguard.__all__) == PUBLIC
     assert set(intervalguard.logs.__all__) >= {"MemoryLog"}
+    assert set(intervalguard.files.__all__) == {"EventFile", "EventFileError", "read_events", "write_events"}
 
 
-@pytest.mark.parametrize("module", [intervalguard, intervalguard.logs], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [intervalguard, intervalguard.files, intervalguard.logs], ids=lambda module: module.__name__
+)
 def test_all_is_sorted_and_true(module: ModuleType) -> None:
     """Each name is there, and says in its docstring what it is."""
     assert list(module.__all__) == sorted(module.__all__)

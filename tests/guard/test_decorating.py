@@ -6,6 +6,7 @@ import functools
 import inspect
 import math
 import operator
+import typing
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -16,6 +17,7 @@ from helpers import guard_at, outcomes
 
 from intervalguard import Guard, clear_registry, last_event, registry, tracked
 from intervalguard.logs import MemoryLog
+from intervalguard.shell.guard import ToolOptions
 
 
 def tool(order_id: str, amount: int = 0) -> str:
@@ -236,6 +238,14 @@ def test_the_short_form_is_the_general_one() -> None:
         (30, "1"),
         (None, None),
     ]
+
+
+def test_the_short_forms_are_typed_as_the_general_one() -> None:
+    """What a type checker lets `tracked` pass on is what `tool` takes, option by option."""
+    general = typing.get_type_hints(Guard.tool)
+    for said in ("reads", "writes", "validity_window_seconds", "return"):
+        del general[said]
+    assert typing.get_type_hints(ToolOptions) == general
 
 
 @pytest.mark.parametrize("writes", [0, 1, "yes", []])

@@ -34,6 +34,7 @@ from intervalguard import (
     tracked,
     with_event,
 )
+from intervalguard.files import EventFile, EventFileError, read_events, write_events
 from intervalguard.logs import MemoryLog
 
 
@@ -70,6 +71,14 @@ def get_order(order_id: str) -> dict[str, int]:
 @guard.tracked(["orders/{order_id}", lambda order_id: f"log/{segment(order_id)}"], writes=True, no_effect_on=KeyError)
 def refund(order_id: str, amount: int, *, note: str = "") -> int:
     return amount
+
+
+tracked("a", writes=True, wait_second=0)  # type: ignore[call-arg]
+tracked("a", writes=True, refuse="none")  # type: ignore[arg-type]
+guard.tracked("a", writes=False, versions=len)  # type: ignore[call-arg]
+guard.tracked("a", writes=False, reads="b")  # type: ignore[call-arg]
+guard.tracked("a", writes=False, version=1)  # type: ignore[arg-type]
+guard.tool(reads="a", version=len, depends_on="e1")  # type: ignore[call-arg]
 
 
 @guard.tool(
@@ -198,12 +207,15 @@ with session as entered:
 async def inside() -> None:
     async with guard.session() as entered:
         assert_type(entered, Session)
-    async with guard.write("a", depends_on=read) as block:
+    async with guard.write("a", depends_on=[]) as block:
         assert_type(block.event, Event)
 
 
 with guard.read("a", validity_window_seconds=3) as block:
     assert_type(block.event, Event)
+guard.write("a", rests_on="b", tool="editor", no_effect_on=KeyError, may_land_for_seconds=5, mode="warn", wait_seconds=0)
+guard.read("a", depend_on=read)  # type: ignore[call-arg]
+guard.write("a", depends_on=7)  # type: ignore[arg-type]
 assert_type(guard.record_write("a", since=datetime.now(UTC), tool="webhook", agent="shop"), Event)
 assert_type(guard.settle("e1", "failed"), Event)
 guard.settle("e1", "unknown")  # type: ignore[arg-type]
@@ -246,3 +258,15 @@ assert_type(len(registry), int)
 clear_registry()
 assert_type(segment("a/b"), str)
 segment(1.5)  # type: ignore[arg-type]
+
+
+# -- event files
+
+try:
+    file = read_events("log.jsonl")
+except EventFileError as error:
+    assert_type(error.line, int | None)
+assert_type(file, EventFile)
+assert_type(file.events, tuple[Event, ...])
+write_events("log.jsonl", guard.log.events(), axis="number")
+write_events("log.jsonl", [read], axis="days")  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from ..kernel.audit import findings_of
 from ..kernel.events import DependencyLike, Event, dependencies, micros, window_micros
@@ -14,7 +14,7 @@ from ..kernel.staleness import HISTORY_DROPPED, UNKNOWN_DEPENDENCY
 from ..logs.memory import MemoryLog, Registry
 from .calls import last_event
 from .errors import UnknownDependencyError
-from .guard import Guard
+from .guard import Guard, ToolOptions
 from .names import NameSpec
 from .wrappers import Guarded, is_stream
 
@@ -29,7 +29,10 @@ registry = Registry(default_guard.log)
 
 
 def tracked(
-    name: NameSpec, validity_window_seconds: float | None = None, writes: bool | None = None, **options: Any
+    name: NameSpec,
+    validity_window_seconds: float | None = None,
+    writes: bool | None = None,
+    **options: Unpack[ToolOptions],
 ) -> Callable[[Callable[P, R]], Guarded[P, R]]:
     """Guard a tool that reads, or with ``writes=True`` writes, the resource ``name``, on the default log.
 

@@ -8,7 +8,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, cast, get_args
+from typing import Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar, Unpack, cast, get_args
 from uuid import uuid4
 
 from ..kernel.admission import LEAST, Refusal
@@ -27,6 +27,34 @@ R = TypeVar("R")
 Errors: TypeAlias = "type[BaseException] | Sequence[type[BaseException]]"
 
 _logger = logging.getLogger("intervalguard")
+
+
+class Policy(TypedDict, total=False):
+    """How a tool's or a block's calls are treated."""
+
+    no_effect_on: Errors
+    unknown_on: Errors
+    may_land_for_seconds: float | None
+    refuse: Refusal | None
+    mode: Mode | None
+    wait_seconds: float | None
+
+
+class ToolOptions(Policy, total=False):
+    """The options of `Guard.tool` besides the names that it reads and writes, and the window."""
+
+    rests_on: NameSpec | None
+    version: Callable[[Any], Any] | None
+    probe: Callable[[str], Any] | None
+    observed_at: Callable[[Any], datetime] | None
+
+
+class BlockOptions(Policy, total=False):
+    """The options of `Guard.read` and `Guard.write` besides the name and the window."""
+
+    depends_on: DependencyLike | Iterable[DependencyLike]
+    rests_on: Sequence[str] | str | None
+    tool: str | None
 
 
 class Guard:
@@ -145,7 +173,7 @@ class Guard:
         name: NameSpec,
         validity_window_seconds: float | None = None,
         writes: bool | None = None,
-        **options: Any,
+        **options: Unpack[ToolOptions],
     ) -> Callable[[Callable[P, R]], Guarded[P, R]]:
         """The short form of `tool`: names of one kind, and the window. Without ``writes=`` each call warns, and reads."""
         if writes is not None and not isinstance(writes, bool):
@@ -224,11 +252,15 @@ class Guard:
         """One conversation; the same ``key`` continues it, and without one it is new."""
         return Session(self, uuid4().hex if key is None else key, agent, run)
 
-    def read(self, name: str, *, validity_window_seconds: float | None = None, **options: Any) -> Block:
+    def read(
+        self, name: str, *, validity_window_seconds: float | None = None, **options: Unpack[BlockOptions]
+    ) -> Block:
         """A block of code that reads ``name``: ``with guard.read("orders/42") as block:``, with ``async`` too."""
         return self._block("read", name, validity_window_seconds, **options)
 
-    def write(self, name: str, *, validity_window_seconds: float | None = None, **options: Any) -> Block:
+    def write(
+        self, name: str, *, validity_window_seconds: float | None = None, **options: Unpack[BlockOptions]
+    ) -> Block:
         """A block of code that writes ``name``, which is not entered where what it rests on is not true any more."""
         return self._block("write", name, validity_window_seconds, **options)
 
@@ -242,7 +274,7 @@ class Guard:
         tool: str | None = None,
         **options: Any,
     ) -> Block:
-        unknown = set(options) - {"refuse", "mode", "wait_seconds", "no_effect_on", "unknown_on", "may_land_for_seconds"}
+        unknown = options.keys() - Policy.__annotations__.keys()
         if unknown:
             raise TypeError(f"guard.{kind}() got unknown options: {', '.join(sorted(unknown))}")
         names = _constant((check_name(name),))
