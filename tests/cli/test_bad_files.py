@@ -101,6 +101,7 @@ BAD: dict[str, tuple[bytes, int | None, str | None, str]] = {
     "name is a list": (line(name=["a"]), 1, "name", "name=['a'] "),
     "name is empty": (line(name=""), 1, "name", "empty segment in name=''"),
     "name has an empty segment": (line(name="a//b"), 1, "name", "empty segment in name='a//b'"),
+    "name is too deep": (line(name="/".join("a" * 129)), 1, "name", "129 segments in name='a/a/"),
     "name has a lone surrogate": (line(name="a\ud800"), 1, "name", "no valid Unicode"),
     "no start": (b'{"id":"a","name":"b"}', 1, "start_time", "start_time is missing"),
     "start is null": (line(start_time=None), 1, "start_time", "start_time=None "),

@@ -20,7 +20,7 @@ from oracle import Story, by_cases
 from strategies import BASE, NAMES, Log, logs, moment, reports, times
 
 from intervalguard.kernel.audit import findings_of
-from intervalguard.kernel.events import Dependency, Event, check_window, conflict, micros
+from intervalguard.kernel.events import DEEPEST, Dependency, Event, check_name, check_window, conflict, micros
 from intervalguard.kernel.staleness import REASONS, Claim, Probe, judge, observation, verdict_of
 from intervalguard.kernel.views import SequenceView
 
@@ -450,6 +450,18 @@ def test_names_are_compared_by_segment(events):
 def test_names_conflict_by_segment(one, other):
     """Section 1: two names conflict when the segments of one begin with those of the other."""
     assert oracle.segments_conflict(one, other) == conflict(one, other) == conflict(other, one)
+
+
+@given(st.integers(1, 2 * DEEPEST), st.sampled_from(("a", "orders", "é")))
+def test_a_name_has_a_bound_of_segments(depth, segment):
+    """A name of `DEEPEST` segments is one, whatever they are; a deeper one is refused in words that are short."""
+    name = "/".join([segment] * depth)
+    if depth <= DEEPEST:
+        assert check_name(name) == name
+    else:
+        with pytest.raises(ValueError, match=f"^{depth} segments in name=") as raised:
+            check_name(name)
+        assert len(str(raised.value)) < 150
 
 
 @times(2)

@@ -97,6 +97,10 @@ class Reader:
         """Make an entry of each line. Raises `Fault` for the first that is wrong. O(length)."""
         decode = decoder()
         for lines, part in parts:
+            if not part or part.isspace():
+                self._count_blank(len(self.entries), lines)
+                self._lines += lines
+                continue
             decoded, wrong = decode(lines, part)
             records = self._without_blank(decoded)
             try:
@@ -121,11 +125,13 @@ class Reader:
         records: list[Record] = []
         for record in decoded:
             if record is None:
-                place = len(self.entries) + len(records)
-                self._blank[place] = self._blank.get(place, 0) + 1
+                self._count_blank(len(self.entries) + len(records), 1)
             else:
                 records.append(record)
         return records
+
+    def _count_blank(self, place: int, lines: int) -> None:
+        self._blank[place] = self._blank.get(place, 0) + lines
 
     def line_of(self, place: int) -> int:
         """The number of the line that the event at this place came from. O(blank lines)."""

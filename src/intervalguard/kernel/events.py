@@ -42,8 +42,12 @@ def window_micros(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * 1_000_000)
 
 
+DEEPEST = 128
+"""So many segments a name may have: what is kept of each name above it grows with the square of the depth."""
+
+
 def check_name(name: str) -> str:
-    """``name``, if it is the name of a resource: a text of segments, none of them empty.
+    """``name``, if it is the name of a resource: a text of at most `DEEPEST` segments, none of them empty.
 
     Raises ``TypeError`` for what is no text, ``ValueError`` for a text that is no name. O(length).
     """
@@ -51,6 +55,10 @@ def check_name(name: str) -> str:
         raise TypeError(f"a resource's name is a str, got name={name!r}")
     if not name or name[0] == "/" or name[-1] == "/" or "//" in name:
         raise ValueError(f"empty segment in name={name!r}: write segments separated by one '/', as in 'orders/42'")
+    if len(name) >= 2 * DEEPEST and name.count("/") >= DEEPEST:
+        raise ValueError(
+            f"{name.count('/') + 1} segments in name={name[:40] + '...'!r}, more than {DEEPEST}: name a resource further up"
+        )
     if not name.isascii():
         try:
             name.encode()
