@@ -19,7 +19,7 @@ from pathlib import Path
 import attrs
 
 from intervalguard import Dependency, Event, Guard
-from intervalguard.edges.files import write_events
+from intervalguard.files import write_events
 from intervalguard.logs import MemoryLog
 
 FILE = Path(__file__).parent / "refund-desk.jsonl"
