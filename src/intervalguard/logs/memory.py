@@ -20,13 +20,14 @@ from uuid import uuid4
 
 import attrs
 
-from ..kernel.admission import ADMITTED, Admit, Decision, Refuse, Touch, admit, may_return, pinned
+from ..kernel.admission import ADMITTED, Admit, Decision, Refuse, Touch, admit, may_return
 from ..kernel.events import Dependency, Event, Outcome, micros, moment
 from ..kernel.explain import Finding, Party, finding
 from ..kernel.index import Index
 from ..kernel.sessions import Own, resting, resting_by_itself
 from ..kernel.staleness import Claim, Grade, Probe, Raw, judge
-from ..kernel.views import GONE, Entry, Extra, Id, Key, Position
+from ..kernel.views import GONE, Entry, Extra, Id, Key, Position, Spared
+from .resting import Pins, Uses
 
 DEFAULT_MAX_EVENTS = 100_000
 
@@ -71,8 +72,8 @@ class Held(Index):
         self.swept = 0
         self.older: dict[int, Entry] = {}
         self.calls: dict[int, list[Entry]] = {}
-        self.deriving: dict[int, Entry] = {}
-        self._pins: dict[int, Sequence[str]] = {}
+        self.pins = Pins(self)
+        self.uses = Uses(self)
 
     @property
     def next(self) -> int:
@@ -123,8 +124,20 @@ class Held(Index):
     def in_flight(self) -> bool:
         return bool(self._unsettled)
 
-    def pinning(self) -> Iterable[Entry]:
-        return [each for each in self._unsettled.values() if each.depends_on and each.outcome == "pending"]
+    def first_pinning(self, name: str, spared: Spared) -> tuple[Entry, str] | None:
+        return self.pins.first(name, spared)
+
+    def rest(self, first: Entry, write: Entry | None) -> None:
+        """A call begins that rests on something: it uses that, and pins it if it writes; ``write`` is what it writes."""
+        if write is not None:
+            self.pins.new[first.id] = write
+        if self._names is not None:  # else nothing is dropped, in use or not
+            self.uses.new[first.id] = first
+
+    def rest_no_more(self, first: Entry) -> Sequence[Entry]:
+        """Such a call has settled; the events that are out of use by that."""
+        self.pins.end(first)
+        return self.uses.end(first)
 
     def writes(self, first: Entry) -> bool:
         """Whether a call, given by its first event, writes something."""
@@ -137,22 +150,6 @@ class Held(Index):
         return any(
             each.kind == "write" and (each.extra is None or each.extra.until is None) for each in self.call(first.call)
         )
-
-    def pins(self, call: Id) -> Sequence[str]:
-        pins = self._pins.get(call)
-        if pins is None:
-            pins = self._pins[call] = pinned(self, self.rests_on(call))
-        return pins
-
-    def unpin(self, call: Id) -> None:
-        if self.deriving:
-            self.deriving.pop(call, None)
-        if self._pins:
-            self._pins.pop(call, None)
-
-    def resting(self) -> list[Entry]:
-        """The pending calls that rest on something: the derived reads, and those that write."""
-        return [*self.deriving.values(), *self.pinning()]
 
     def time_of(self, number: int) -> int:
         """When the endpoint with this number was."""
@@ -225,7 +222,8 @@ class MemoryLog:
         self._offset = time_ns() // 1000 - monotonic_ns() // 1000
         self._latest = -(1 << 62)
         self._count = self._droppable = 0
-        self._spared: deque[Entry] = deque()
+        self._spared: dict[int, Entry] = {}
+        self._freed: dict[int, None] = {}
         self._sessions: dict[str | None, Own] = {}
         self._idle: OrderedDict[str, None] = OrderedDict()
         self._lapsing: list[tuple[int, int]] = []
@@ -324,11 +322,13 @@ class MemoryLog:
                 claim = first if probes is None else Claim(number, parent, depends_on, probes)
                 decision = admit(view, claim, touches, least, number, now, waited)
                 if type(decision) is Admit or (bear and (waited or type(decision) is Refuse)):
+                    write = None
                     for each in events:
                         if each.kind == "write":
                             view.begin(each)
-                    if depends_on and number not in view._unsettled:
-                        view.deriving[number] = first
+                            write = write or each
+                    if depends_on:
+                        view.rest(first, write)
                     self._record(events)
                     return decision, first
                 if type(decision) is Refuse or waited:
@@ -433,7 +433,7 @@ class MemoryLog:
             if events[0].end is not None and events[0].end >= view.base + view.swept:
                 view.slots[events[0].end - view.base] = _was_end(events[0])
             elif is_counted:
-                self._spared.remove(first)  # it was in use when it came by, and comes by again
+                del self._spared[first.id]  # it was in use when it came by, and comes by again
                 is_counted = False
             for each in events:
                 each.outcome = outcome
@@ -495,7 +495,9 @@ class MemoryLog:
                 if outcome != "refused":
                     view.finish(each)
         if first.depends_on:
-            view.unpin(first.id)
+            freed = view.rest_no_more(first)
+            if self._spared:
+                self._freed.update((source.call, None) for source in freed)
         if self._waiters:
             wakers = self._waiters.pop(first.id, wakers)
         if outcome == "ok" and first.origin.session is not None:
@@ -571,7 +573,8 @@ class MemoryLog:
                 first = view.call(write.call)[0]
                 if not view.may_land(first):
                     if first.end < view.base + view.swept:
-                        self._spared.append(first)
+                        self._spared[first.id] = first
+                        self._freed[first.id] = None
                     else:
                         self._droppable += len(view.call(first.id))
 
@@ -585,16 +588,12 @@ class MemoryLog:
 
     def _drop_oldest(self) -> None:
         view = self._view
-        in_use: set[int] | None = None
-        for _ in range(len(self._spared)):
-            first = self._spared.popleft()
-            if first.memo is GONE:
-                continue
-            in_use = self._in_use() if in_use is None else in_use
-            if first.id in in_use:
-                self._spared.append(first)
-            else:
-                self._droppable += len(view.call(first.id))
+        while self._freed:
+            id, _ = self._freed.popitem()
+            first = self._spared.get(id)
+            if first is not None and not view.uses.any(view.call(id)):
+                del self._spared[id]
+                self._droppable += len(view.call(id))
                 self._drop(first)
         while self._droppable > (self._max_events or 0) and view.swept < len(view.slots):
             number = view.base + view.swept
@@ -607,11 +606,10 @@ class MemoryLog:
                 first = view.call(entry.call)[0] if entry.call != entry.id else entry
                 if entry.outcome == "unknown" and view.may_land(first):
                     continue  # it comes by again when it is settled, or can land no longer
-                if in_use is None:
-                    in_use = self._in_use() if view.deriving or view.in_flight() else set()
-                if first.id in in_use:
-                    self._spared.append(first)
-                    self._droppable -= len(view.call(first.id))
+                events = view.call(first.id)
+                if view.uses.any(events):
+                    self._spared[first.id] = first
+                    self._droppable -= len(events)
                 else:
                     self._drop(first)
 
@@ -630,20 +628,6 @@ class MemoryLog:
             self._idle[first.origin.session] = None
             if len(self._idle) > self._max_events:
                 del self._sessions[self._idle.popitem(last=False)[0]]
-
-    def _in_use(self) -> set[int]:
-        """The calls that pending ones rest on, through reads."""
-        view = self._view
-        calls: set[int] = set()
-        stack = [key for each in view.resting() for key in each.depends_on]
-        while stack:
-            key = stack.pop()
-            source = view.find(key[0] if type(key) is tuple else key)
-            if source is not None and source.call not in calls:
-                calls.add(source.call)
-                if source.kind == "read":
-                    stack += source.depends_on
-        return calls
 
     # -- what sessions and people ask
 
