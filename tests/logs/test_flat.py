@@ -183,6 +183,28 @@ def a_chain_of_derived_reads_in_use_at_the_bound(count: int) -> Call:
     return full(log)
 
 
+# ---------------------------------------------------------------------------------------------------- sessions
+
+
+def a_part_that_a_session_read_often(count: int) -> Call:
+    """A write of the whole, of which one part is known."""
+    log = MemoryLog(max_events=None)
+    for _ in range(count):
+        read(log, "orders/42", (), SESSION)
+    return lambda: log.resting_by_itself("session", ["orders"], None)
+
+
+def what_a_session_did_before(count: int) -> Call:
+    """Names a resource that was read anew after many writes below it, and written twice since."""
+    log = MemoryLog(max_events=None)
+    for number in range(count):
+        write(log, f"orders/{number}", (), SESSION)
+    read(log, "orders", (), SESSION)
+    for number in range(2):
+        write(log, f"orders/{number}", (), SESSION)
+    return lambda: log.resting("session", ["orders"], None)
+
+
 SHAPES: list[Callable[[int], Call]] = [
     lost_writes,
     lost_writes_that_rested,
@@ -196,6 +218,8 @@ SHAPES: list[Callable[[int], Call]] = [
     many_that_use_one_each_at_the_bound,
     lost_writes_at_the_bound,
     a_chain_of_derived_reads_in_use_at_the_bound,
+    a_part_that_a_session_read_often,
+    what_a_session_did_before,
 ]
 
 

@@ -128,6 +128,21 @@ def test_an_id_of_another_log_is_unknown() -> None:
         two.write(depends_on=one.read())
 
 
+def test_an_id_that_was_not_given_yet_is_unknown_for_good() -> None:
+    """A call that names one, in part even, is let through only where nothing is enforced, and then it is in no one's way
+    when an event gets that id."""
+    tools = Tools()
+    prefix, _, number = tools.read("a").id.partition("-")
+    forged = f"{prefix}-{int(number) + 3}"
+    assert tools.log.number_of(forged) == forged
+    with tools.open("write", "b", depends_on={"id": forged, "name": "x/y"}, mode="observe") as pending:
+        assert tools.read("z").id == forged
+        assert tools.write("c").outcome == "ok"
+        assert tools.write("c", depends_on=forged).outcome == "ok"
+        raws = tools.log.judge(tools.log.find(tools.log.number_of(pending.id)).depends_on)
+        assert [REASONS[raw.grade] for raw in raws] == ["unknown-dependency"]
+
+
 def test_both_ends_are_numbered_from_one_counter() -> None:
     """Strictly increasing, whatever the clock says; an end comes after its start."""
     tools = Tools()
@@ -340,6 +355,43 @@ def test_what_a_running_call_rests_on_is_not_dropped(source: str) -> None:
     for _ in range(10):
         tools.read("x")
     assert len(tools.log) <= 4
+
+
+def test_a_refused_call_takes_nothing_out_of_use() -> None:
+    """What it named is in use by another, which still runs."""
+    tools = Tools(4)
+    leaf = tools.read("leaf")
+    with tools.open("read", "sum", depends_on=leaf):
+        for _ in range(10):
+            tools.read("x")
+        assert tools.reason(leaf, tools.read("x")) is None
+        lost = tools.fail("lost", ValueError)
+        assert tools.reason(leaf, lost) == "no-result"
+        for _ in range(10):
+            tools.read("x")
+        assert leaf.id in {each.id for each in tools.log.events()}
+
+
+def test_what_is_used_again_as_its_last_use_ends_is_not_dropped() -> None:
+    """The log looks again before it drops what was in use when its turn came."""
+    tools = Tools(4)
+    leaf = tools.read("leaf")
+
+    def time_out() -> None:
+        with tools.guard.write("lost", depends_on=leaf):
+            for _ in range(10):
+                tools.read("x")
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        time_out()
+    with tools.open("read", "sum", depends_on=leaf):
+        for _ in range(10):
+            tools.read("x")
+        assert leaf.id in {each.id for each in tools.log.events()}
+    for _ in range(10):
+        tools.read("x")
+    assert leaf.id not in {each.id for each in tools.log.events()}
 
 
 def test_a_dropped_dependency_is_unverifiable() -> None:

@@ -13,10 +13,9 @@ import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from time import monotonic_ns, time_ns
 from typing import Any, NamedTuple, overload
-from uuid import uuid4
 
 import attrs
 
@@ -27,15 +26,12 @@ from ..kernel.index import Index
 from ..kernel.sessions import Own, resting, resting_by_itself
 from ..kernel.staleness import Claim, Grade, Probe, Raw, judge
 from ..kernel.views import GONE, Entry, Extra, Id, Key, Position, Spared
+from .ids import Ids
 from .resting import Pins, Uses
 
 DEFAULT_MAX_EVENTS = 100_000
 
 _NO_NUMBER = 0
-
-_NUMBERS = 1024
-"""For so many ids it is kept which numbers they are: an id is named when it has just been seen."""
-
 
 @attrs.frozen(eq=False)
 class Origin:
@@ -193,8 +189,8 @@ class MemoryLog:
     It holds at most ``max_events`` settled events; older ones are dropped by the order of their ends, but never open
     ones, lost writes, or what a pending call rests on. ``None`` is no bound. ``clock`` gives aware datetimes for tests
     and simulations; without it time is the wall clock at the start plus a monotonic one. Memory is O(events held), and
-    what is kept of dropped events to tell that they were there is bounded by ``max_events`` names. A session is
-    remembered by the names that it touched as long as fewer than ``max_events`` others are of which nothing is held.
+    what is kept of dropped events to tell that they were there is bounded by ``max_events`` names. So is what is kept
+    of sessions: the names that they touched and of which nothing is held, the last ``max_events`` of them all.
 
     Every method is safe to call from any thread. After a fork the child has a copy of its own, with new ids; the calls
     that were pending in the parent are lost to it, and count as ``unknown``.
@@ -210,31 +206,23 @@ class MemoryLog:
         self.probing = False
         self._max_events = max_events
         self._clock = clock
-        self._prefixes: list[tuple[int, str]] = []
+        self._ids = Ids(1)
         self._clear(1)
         self._lock = threading.RLock()
         _live.add(self)
 
     def _clear(self, first: int) -> None:
         self._view = Held(self._max_events, first)
-        self._cleared = first
-        self._renew(first)
         self._offset = time_ns() // 1000 - monotonic_ns() // 1000
         self._latest = -(1 << 62)
         self._count = self._droppable = 0
         self._spared: dict[int, Entry] = {}
         self._freed: dict[int, None] = {}
         self._sessions: dict[str | None, Own] = {}
-        self._idle: OrderedDict[str, None] = OrderedDict()
+        self._idle: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._lapsing: list[tuple[int, int]] = []
-        self._waiters: dict[int, list[Callable[[], None]]] = {}
+        self._waiters: dict[int, dict[Callable[[], None], None]] = {}
         self._deferred: deque[tuple[Entry, Outcome, int | None]] = deque()
-
-    def _renew(self, first: int) -> None:
-        """Give the numbers from ``first`` on ids of their own."""
-        self._prefix, self._first = _prefix(), first
-        self._numbers: dict[str, int] = {}
-        self._prefixes.append((first, self._prefix))
 
     # -- time, ids
 
@@ -254,29 +242,21 @@ class MemoryLog:
         """The public id of what the log knows by this number."""
         if type(number) is not int:
             return str(number)
-        if number >= self._first:
-            return f"{self._prefix}{number}"
-        return next(f"{prefix}{number}" for first, prefix in reversed(self._prefixes) if number >= first)
+        return self._ids.id_of(number)
 
     def number_of(self, id: str) -> Id:
-        """The inverse of `id_of`; an id that is not this log's stands for itself."""
-        number = self._numbers.get(id)
+        """The inverse of `id_of`; an id that is not this log's, or that it has yet to give, stands for itself."""
+        number = self._ids.known.get(id)
         if number is None:
-            number = self._parsed(id)
-            if number is not None:
-                if len(self._numbers) >= _NUMBERS:
-                    self._numbers.clear()
-                self._numbers[id] = number
-        return id if number is None else number
-
-    def _parsed(self, id: str) -> int | None:
-        prefix, dash, digits = id.rpartition("-")
-        if digits.isdecimal() and len(digits) < 20 and any(prefix + dash == each for _, each in self._prefixes):
-            number = int(digits)
-            if number >= self._cleared and self.id_of(number) == id:
-                held = self.find(number)
-                return number if held is None else held.id  # the very int of the event, so that millions share it
-        return None
+            with self._lock:
+                number = self._ids.number_of(id, self._view.next)
+                if number is None:
+                    return id
+                held = self._view.find(number)
+                if held is not None:
+                    number = held.id  # the very int of the event, so that millions share it
+                self._ids.keep(id, number)
+        return number
 
     # -- admission and settlement
 
@@ -294,9 +274,10 @@ class MemoryLog:
     ) -> tuple[Decision, Entry | None]:
         """Decide on a call and record it in one step; its first event is the answer's second.
 
-        ``touches`` are (name, kind, window). On a `Wait`, ``wake`` is called once when the blocker has settled; a call
-        that has ``waited`` is not asked to wait again. With ``bear`` it is let through whatever the decision. A refused
-        call is recorded as such. A call without touches gets its name when it settles.
+        ``touches`` are (name, kind, window). On a `Wait`, ``wake`` is called once when the blocker has settled, unless
+        `stop_waiting` is before that; a call that has ``waited`` is not asked to wait again. With ``bear`` it is let
+        through whatever the decision. A refused call is recorded as such. A call without touches gets its name when it
+        settles.
         """
         if self._lock._is_owned():  # type: ignore[attr-defined]
             raise RuntimeError(_BUSY)
@@ -336,11 +317,20 @@ class MemoryLog:
                     self._settle(first, "refused", now)
                     return decision, first
                 if wake is not None:
-                    self._waiters.setdefault(decision.blocker.call, []).append(wake)  # type: ignore[union-attr]
+                    self._waiters.setdefault(decision.blocker.call, {})[wake] = None  # type: ignore[union-attr]
                 return decision, None
         finally:
             if self._deferred:
                 self._settle_deferred()
+
+    def stop_waiting(self, blocker: Entry, wake: Callable[[], None]) -> None:
+        """A call that was told to wait does so no longer: ``wake`` is not called, if it has not been. O(1)."""
+        with self._lock:
+            wakers = self._waiters.get(blocker.call)
+            if wakers is not None:
+                wakers.pop(wake, None)
+                if not wakers:
+                    del self._waiters[blocker.call]
 
     def _record(self, events: Sequence[Entry]) -> None:
         view = self._view
@@ -445,6 +435,9 @@ class MemoryLog:
             view.forget_closures()
             if outcome == "ok":
                 self._remember(events)
+            if len(self._lapsing) > 2 * len(view._unsettled) + 8:
+                self._lapsing = [each for each in self._lapsing if each[1] in view._unsettled]
+                heapify(self._lapsing)
             settled = [self.event(each) for each in events]
             if not is_counted:
                 self._now_droppable(view.call(event.call))
@@ -471,7 +464,7 @@ class MemoryLog:
             self._now_droppable((entry,))
             return entry
 
-    def _settle(self, first: Entry, outcome: Outcome, now: int, until: int | None = None) -> Sequence[Callable[[], None]]:
+    def _settle(self, first: Entry, outcome: Outcome, now: int, until: int | None = None) -> Iterable[Callable[[], None]]:
         view = self._view
         slots = view.slots
         number = view.base + len(slots)
@@ -480,7 +473,7 @@ class MemoryLog:
         events: Sequence[Entry] = (first,)
         if view.calls:
             events = view.calls.get(first.id, events)
-        wakers: Sequence[Callable[[], None]] = ()
+        wakers: Iterable[Callable[[], None]] = ()
         for each in events:
             if each.id == _NO_NUMBER:  # named by the result: its number stands behind the end, as the slots stand by time
                 each.id = view.next
@@ -499,11 +492,12 @@ class MemoryLog:
             if self._spared:
                 self._freed.update((source.call, None) for source in freed)
         if self._waiters:
-            wakers = self._waiters.pop(first.id, wakers)
+            wakers = self._waiters.pop(first.id, ())
         if outcome == "ok" and first.origin.session is not None:
             self._remember(events)
         if first.name == "":
             first.memo = GONE
+            self._now_droppable(())
         elif self._max_events is not None and (outcome != "unknown" or not view.may_land(first)):
             self._now_droppable(events)
         return wakers
@@ -516,11 +510,11 @@ class MemoryLog:
         own = self._sessions.get(session)
         if own is None:
             own = self._sessions[session] = Own()
-        elif not own.held:
-            self._idle.pop(session, None)
         for each in events:
             if each.name:
                 own.add(each)
+                if self._idle:
+                    self._idle.pop((session, each.name), None)
 
     def _learn(self, first: Entry, learned: Learned, now: int) -> None:
         """Note what the result told of a call that is about to end."""
@@ -583,8 +577,14 @@ class MemoryLog:
     def _now_droppable(self, events: Sequence[Entry]) -> None:
         """These events of one call have ended for good: they count against the bound from now on."""
         self._droppable += len(events)
-        if self._max_events is not None and self._droppable > self._max_events:
+        if self._is_full():
             self._drop_oldest()
+
+    def _is_full(self) -> bool:
+        """Whether there are too many events that can be dropped, or too many endpoints for so few events."""
+        limit = self._max_events
+        view = self._view
+        return limit is not None and (self._droppable > limit or len(view.slots) - view.swept > 4 * limit + 64)
 
     def _drop_oldest(self) -> None:
         view = self._view
@@ -595,7 +595,7 @@ class MemoryLog:
                 del self._spared[id]
                 self._droppable += len(view.call(id))
                 self._drop(first)
-        while self._droppable > (self._max_events or 0) and view.swept < len(view.slots):
+        while self._is_full() and view.swept < len(view.slots):
             number = view.base + view.swept
             entry = view.sweep()
             if entry.memo is GONE:
@@ -616,7 +616,8 @@ class MemoryLog:
     def _drop(self, first: Entry) -> None:
         view = self._view
         events = view.calls.pop(first.id, None) or [first]
-        own = self._sessions.get(first.origin.session)
+        session = first.origin.session
+        own = self._sessions.get(session)
         for each in events:
             view.older.pop(each.id, None)
             self._count -= 1
@@ -624,10 +625,18 @@ class MemoryLog:
             view.drop(each)
             if own is not None and each.outcome == "ok":
                 own.forget()
-        if own is not None and not own.held and self._max_events is not None:
-            self._idle[first.origin.session] = None
-            if len(self._idle) > self._max_events:
-                del self._sessions[self._idle.popitem(last=False)[0]]
+                if own.is_gone(each.name):
+                    self._let_go(session, each.name)
+
+    def _let_go(self, session: str, name: str) -> None:
+        """Nothing is held of what the session knew by this name: it is remembered until there are too many of the kind."""
+        self._idle[session, name] = None
+        if len(self._idle) > (self._max_events or 0):
+            session, name = self._idle.popitem(last=False)[0]
+            own = self._sessions[session]
+            own.let_go(name)
+            if not own.names():
+                del self._sessions[session]
 
     # -- what sessions and people ask
 
@@ -760,6 +769,7 @@ class MemoryLog:
                 if first.outcome == "pending":
                     first.outcome, first.memo = "unknown", GONE
             self._clear(self._view.next)
+            self._ids.forget(self._view.next)
         for wake in waiting:
             wake()
 
@@ -775,7 +785,7 @@ class MemoryLog:
         for entry in [*view.older.values(), *view.slots]:
             if entry.outcome == "pending" and entry.call == entry.id:
                 self._settle(entry, "unknown", now)
-        self._renew(view.next)
+        self._ids.renew(view.next)
 
 
 class Registry(Sequence[Event]):
@@ -818,10 +828,6 @@ def _was_end(event: Entry) -> Entry:
     mark = Entry(0, "", "read", "failed", event.end, None, event.start_time + event.took, 0, (), None, 0, None)
     mark.memo = GONE
     return mark
-
-
-def _prefix() -> str:
-    return f"{uuid4().hex[:12]}-"
 
 
 _forking = threading.Lock()
