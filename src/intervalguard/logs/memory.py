@@ -31,6 +31,9 @@ from .resting import Pins, Uses
 
 DEFAULT_MAX_EVENTS = 100_000
 
+_SLOTS = 8
+"""So many endpoints are kept for each event that may be held: more are those of calls that never got a name."""
+
 _NO_NUMBER = 0
 
 @attrs.frozen(eq=False)
@@ -497,7 +500,8 @@ class MemoryLog:
             self._remember(events)
         if first.name == "":
             first.memo = GONE
-            self._now_droppable(())
+            if self._max_events is not None and len(slots) - view.swept > _SLOTS * self._max_events:
+                self._drop_oldest(self._max_events)
         elif self._max_events is not None and (outcome != "unknown" or not view.may_land(first)):
             self._now_droppable(events)
         return wakers
@@ -577,51 +581,49 @@ class MemoryLog:
     def _now_droppable(self, events: Sequence[Entry]) -> None:
         """These events of one call have ended for good: they count against the bound from now on."""
         self._droppable += len(events)
-        if self._is_full():
-            self._drop_oldest()
+        if self._max_events is not None and self._droppable > self._max_events:
+            self._drop_oldest(self._max_events)
 
-    def _is_full(self) -> bool:
-        """Whether there are too many events that can be dropped, or too many endpoints for so few events."""
-        limit = self._max_events
-        view = self._view
-        return limit is not None and (self._droppable > limit or len(view.slots) - view.swept > 4 * limit + 64)
-
-    def _drop_oldest(self) -> None:
+    def _drop_oldest(self, limit: int) -> None:
         view = self._view
         while self._freed:
             id, _ = self._freed.popitem()
-            first = self._spared.get(id)
-            if first is not None and not view.uses.any(view.call(id)):
+            if id in self._spared and not view.uses.any(view.call(id)):
                 del self._spared[id]
                 self._droppable += len(view.call(id))
-                self._drop(first)
-        while self._is_full() and view.swept < len(view.slots):
-            number = view.base + view.swept
+                self._drop(view.call(id))
+        number, stop = view.base + view.swept, view.next
+        least = stop - _SLOTS * limit
+        while number < stop and (self._droppable > limit or number < least):
             entry = view.sweep()
-            if entry.memo is GONE:
-                continue
-            if entry.id == number:
-                view.older[number] = entry
-            if entry.end == number:
-                first = view.call(entry.call)[0] if entry.call != entry.id else entry
-                if entry.outcome == "unknown" and view.may_land(first):
-                    continue  # it comes by again when it is settled, or can land no longer
-                events = view.call(first.id)
-                if view.uses.any(events):
-                    self._spared[first.id] = first
-                    self._droppable -= len(events)
-                else:
-                    self._drop(first)
+            if entry.memo is not GONE:
+                if entry.id == number:
+                    view.older[number] = entry
+                if entry.end == number:
+                    self._drop_or_spare(view.calls.get(entry.call) or (entry,))
+            number += 1
 
-    def _drop(self, first: Entry) -> None:
-        view = self._view
-        events = view.calls.pop(first.id, None) or [first]
+    def _drop_or_spare(self, events: Sequence[Entry]) -> None:
+        """The oldest call that has ended goes; but not a lost write that may land, nor what is in use: see `_freed`."""
+        view, first = self._view, events[0]
+        if first.outcome == "unknown" and view.may_land(first):
+            return  # it comes by again when it is settled, or can land no longer
+        if view.uses.any(events):
+            self._spared[first.id] = first
+            self._droppable -= len(events)
+        else:
+            self._drop(events)
+
+    def _drop(self, events: Sequence[Entry]) -> None:
+        view, first = self._view, events[0]
+        if view.calls:
+            view.calls.pop(first.id, None)
+        self._count -= len(events)
+        self._droppable -= len(events)
         session = first.origin.session
-        own = self._sessions.get(session)
+        own = None if session is None else self._sessions.get(session)
         for each in events:
             view.older.pop(each.id, None)
-            self._count -= 1
-            self._droppable -= 1
             view.drop(each)
             if own is not None and each.outcome == "ok":
                 own.forget()
