@@ -337,7 +337,7 @@ def test_settling_what_was_lost_leaves_the_bound_as_it_is(kind: str, in_use: boo
     for _ in range(20):
         tools.read("x")
         assert len(tools.log) == 6
-    assert tools.log._droppable == 6
+    assert tools.log._retention.droppable == 6
 
 
 @pytest.mark.parametrize("source", ["read", "record"])

@@ -1,192 +1,42 @@
 """The log of one process, in its memory.
 
-Both ends of every event take their number from one counter, under one lock. An event is known by its number; its id is
-the log's random prefix and that number, so no table of ids is kept. What is in flight, pinned or in use is a function
-of the events: the fields below only say where to look.
+Both ends of every event take their number from one counter, under one lock. An event is known by its number, and its id
+is made from that. What is in flight, pinned or in use is a function of the events: what is kept beside them only says
+where to look.
 """
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from heapq import heapify, heappop, heappush
 from time import monotonic_ns, time_ns
-from typing import Any, NamedTuple, overload
-
-import attrs
 
 from ..kernel.admission import ADMITTED, Admit, Decision, Refuse, Touch, admit, may_return
-from ..kernel.events import Dependency, Event, Outcome, micros, moment
-from ..kernel.explain import Finding, Party, finding
-from ..kernel.index import Index
+from ..kernel.events import Event, Outcome, micros, moment
+from ..kernel.explain import Finding, finding
 from ..kernel.sessions import Own, resting, resting_by_itself
 from ..kernel.staleness import Claim, Grade, Probe, Raw, judge
-from ..kernel.views import GONE, Entry, Extra, Id, Key, Position, Spared
+from ..kernel.views import GONE, Entry, Extra, Id, Key, Position
+from . import forks
+from .calls import Learned, Origin
+from .faces import Faces
+from .held import Held, was_end
 from .ids import Ids
-from .resting import Pins, Uses
+from .registry import Registry
+from .retention import Retention
+from .sessions import Sessions
+
+__all__ = ["DEFAULT_MAX_EVENTS", "Learned", "MemoryLog", "Origin", "Registry"]
 
 DEFAULT_MAX_EVENTS = 100_000
 
-_SLOTS = 8
-"""So many endpoints are kept for each event that may be held: more are those of calls that never got a name."""
-
 _NO_NUMBER = 0
 
-@attrs.frozen(eq=False)
-class Origin:
-    """Whose call it is: shared by the calls of one tool in one session and turn."""
 
-    tool: str | None = None
-    session: str | None = None
-    batch: str | None = None
-    run: str | None = None
-    agent: str | None = None
-    probe: Callable[[str], Any] | None = None
-
-
-class Learned(NamedTuple):
-    """What a call's result told: names read, with their windows, the version, the instant seen."""
-
-    names: Sequence[tuple[str, int | None]] = ()
-    version: Any = None
-    observed_at: datetime | None = None
-
-
-_SWEPT = Entry(0, "", "read", "failed", 0, None, -(1 << 62), None, (), None, 0, None)
-_SWEPT.memo = GONE
-"""What stands in the slot of an endpoint that was swept: older than all that is held."""
-
-
-class Held(Index):
-    """The events that a memory log holds, as a view of the present."""
-
-    def __init__(self, names: int | None, first: int = 1) -> None:
-        super().__init__(names)
-        self.slots: list[Entry] = []
-        self.base = first
-        self.swept = 0
-        self.older: dict[int, Entry] = {}
-        self.calls: dict[int, list[Entry]] = {}
-        self.pins = Pins(self)
-        self.uses = Uses(self)
-
-    @property
-    def next(self) -> int:
-        """The number that the next endpoint takes."""
-        return self.base + len(self.slots)
-
-    def find(self, id: Id) -> Entry | None:
-        if type(id) is not int:
-            return None
-        place = id - self.base
-        if 0 <= place < len(self.slots):
-            entry = self.slots[place]
-            if entry.id == id and entry.memo is not GONE:
-                return entry
-        return self.older.get(id) if self.older else None
-
-    def sweep(self) -> Entry:
-        """The oldest endpoint that was not swept yet; its slot lets go of it. Amortized O(1)."""
-        entry = self.slots[self.swept]
-        self.slots[self.swept] = _SWEPT
-        self.swept += 1
-        if self.swept > 1024 and self.swept * 2 > len(self.slots):
-            del self.slots[: self.swept]
-            self.base += self.swept
-            self.swept = 0
-        return entry
-
-    def was_dropped(self, id: Id) -> bool:
-        return type(id) is int and 0 < id < self.next and self.find(id) is None
-
-    def call(self, call: Id) -> Sequence[Entry]:
-        events = self.calls.get(call)
-        if events is not None:
-            return events
-        first = self.find(call)
-        return () if first is None else (first,)
-
-    def rests_on(self, call: Id) -> Sequence[Key]:
-        first = self.find(call)
-        return () if first is None else first.depends_on
-
-    def is_derived(self, read: Entry) -> bool:
-        return bool(read.depends_on)
-
-    def _is_final(self, said: Any) -> bool:
-        return False  # a write of someone else's may yet be put into the past
-
-    def in_flight(self) -> bool:
-        return bool(self._unsettled)
-
-    def first_pinning(self, name: str, spared: Spared) -> tuple[Entry, str] | None:
-        return self.pins.first(name, spared)
-
-    def rest(self, first: Entry, write: Entry | None) -> None:
-        """A call begins that rests on something: it uses that, and pins it if it writes; ``write`` is what it writes."""
-        if write is not None:
-            self.pins.new[first.id] = write
-        if self._names is not None:  # else nothing is dropped, in use or not
-            self.uses.new[first.id] = first
-
-    def rest_no_more(self, first: Entry) -> Sequence[Entry]:
-        """Such a call has settled; the events that are out of use by that."""
-        self.pins.end(first)
-        return self.uses.end(first)
-
-    def writes(self, first: Entry) -> bool:
-        """Whether a call, given by its first event, writes something."""
-        if first.kind == "write" or not self.calls:
-            return first.kind == "write"
-        return any(each.kind == "write" for each in self.calls.get(first.id, ()))
-
-    def may_land(self, first: Entry) -> bool:
-        """Whether a lost call may still change something: it writes, and its time to land has not run out."""
-        return any(
-            each.kind == "write" and (each.extra is None or each.extra.until is None) for each in self.call(first.call)
-        )
-
-    def time_of(self, number: int) -> int:
-        """When the endpoint with this number was."""
-        entry = self.slots[number - self.base]
-        at_end = entry.end is not None and number >= entry.end
-        time: int = entry.start_time + entry.took if at_end else entry.start_time
-        return time
-
-    def place(self, time: int) -> Position:
-        """Where a bare time stands: after every endpoint of that time, and of two of them the later one later.
-
-        As far as a float tells them apart; two that it does not stand in one place.
-        """
-        low, high = self.base, self.next
-        while low < high:
-            middle = (low + high) // 2
-            if self.time_of(middle) <= time:
-                low = middle + 1
-            else:
-                high = middle
-        if low <= self.base + self.swept:
-            return low - 0.5
-        past = time - self.time_of(low - 1)
-        return low - 0.5 + 0.49 * past / (past + 1_000_000)
-
-    def earliest(self, time: int) -> Position:
-        """The same, but before everything for a time of which the log no longer holds what was before and after it."""
-        place = self.place(time)
-        return place if place > self.base + self.swept else 0.5
-
-    def entries(self) -> list[Entry]:
-        """What is held, oldest first."""
-        older = sorted(self.older.items())
-        numbered = [*older, *enumerate(self.slots, self.base)]
-        return [each for number, each in numbered if each.id == number and each.memo is not GONE and each.name]
-
-
-class MemoryLog:
+class MemoryLog(Faces):
     """A log in memory, for the threads and tasks of one process.
 
     It holds at most ``max_events`` settled events; older ones are dropped by the order of their ends, but never open
@@ -209,20 +59,17 @@ class MemoryLog:
         self.probing = False
         self._max_events = max_events
         self._clock = clock
-        self._ids = Ids(1)
+        super().__init__(Ids(1))
         self._clear(1)
         self._lock = threading.RLock()
-        _live.add(self)
+        forks.watch(self)
 
     def _clear(self, first: int) -> None:
         self._view = Held(self._max_events, first)
         self._offset = time_ns() // 1000 - monotonic_ns() // 1000
         self._latest = -(1 << 62)
-        self._count = self._droppable = 0
-        self._spared: dict[int, Entry] = {}
-        self._freed: dict[int, None] = {}
-        self._sessions: dict[str | None, Own] = {}
-        self._idle: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._sessions = Sessions(self._max_events)
+        self._retention = Retention(self._view, self._sessions, self._max_events)
         self._lapsing: list[tuple[int, int]] = []
         self._waiters: dict[int, dict[Callable[[], None], None]] = {}
         self._deferred: deque[tuple[Entry, Outcome, int | None]] = deque()
@@ -240,12 +87,6 @@ class MemoryLog:
         """The log's time."""
         with self._lock:
             return moment(self._now())
-
-    def id_of(self, number: Id) -> str:
-        """The public id of what the log knows by this number."""
-        if type(number) is not int:
-            return str(number)
-        return self._ids.id_of(number)
 
     def number_of(self, id: str) -> Id:
         """The inverse of `id_of`; an id that is not this log's, or that it has yet to give, stands for itself."""
@@ -339,7 +180,7 @@ class MemoryLog:
         view = self._view
         view.slots += events
         if events[0].name:
-            self._count += len(events)
+            self._retention.count += len(events)
         if len(events) > 1:
             view.calls[events[0].id] = list(events)
 
@@ -422,12 +263,9 @@ class MemoryLog:
                 )
             end = view.next
             first = view.call(event.call)[0]
-            is_counted = not view.may_land(first)
+            is_counted = self._retention.ends_again(first)
             if events[0].end is not None and events[0].end >= view.base + view.swept:
-                view.slots[events[0].end - view.base] = _was_end(events[0])
-            elif is_counted:
-                del self._spared[first.id]  # it was in use when it came by, and comes by again
-                is_counted = False
+                view.slots[events[0].end - view.base] = was_end(events[0])
             for each in events:
                 each.outcome = outcome
                 each.extra = None
@@ -436,14 +274,15 @@ class MemoryLog:
                     view.finish(each)
             view.slots.append(events[0])
             view.forget_closures()
-            if outcome == "ok":
-                self._remember(events)
+            session = first.origin.session
+            if outcome == "ok" and session is not None:
+                self._sessions.remember(session, events)
             if len(self._lapsing) > 2 * len(view._unsettled) + 8:
                 self._lapsing = [each for each in self._lapsing if each[1] in view._unsettled]
                 heapify(self._lapsing)
             settled = [self.event(each) for each in events]
             if not is_counted:
-                self._now_droppable(view.call(event.call))
+                self._retention.ended(view.call(event.call))
             return settled
 
     def write_outside(self, origin: Origin, name: str, since: datetime | None) -> Entry:
@@ -462,9 +301,9 @@ class MemoryLog:
                 number, name, "write", "ok", start, number, start_time, now - start_time, (), None, number, None, origin
             )
             view.slots.append(entry)
-            self._count += 1
+            self._retention.count += 1
             view.finish(entry)
-            self._now_droppable((entry,))
+            self._retention.ended((entry,))
             return entry
 
     def _settle(self, first: Entry, outcome: Outcome, now: int, until: int | None = None) -> Iterable[Callable[[], None]]:
@@ -492,33 +331,18 @@ class MemoryLog:
                     view.finish(each)
         if first.depends_on:
             freed = view.rest_no_more(first)
-            if self._spared:
-                self._freed.update((source.call, None) for source in freed)
+            if freed:
+                self._retention.out_of_use(freed)
         if self._waiters:
             wakers = self._waiters.pop(first.id, ())
         if outcome == "ok" and first.origin.session is not None:
-            self._remember(events)
+            self._sessions.remember(first.origin.session, events)
         if first.name == "":
             first.memo = GONE
-            if self._max_events is not None and len(slots) - view.swept > _SLOTS * self._max_events:
-                self._drop_oldest(self._max_events)
+            self._retention.ended_unnamed()
         elif self._max_events is not None and (outcome != "unknown" or not view.may_land(first)):
-            self._now_droppable(events)
+            self._retention.ended(events)
         return wakers
-
-    def _remember(self, events: Sequence[Entry]) -> None:
-        """These events of one call, which ended well, are what its session knows from now on."""
-        session = events[0].origin.session
-        if session is None:
-            return
-        own = self._sessions.get(session)
-        if own is None:
-            own = self._sessions[session] = Own()
-        for each in events:
-            if each.name:
-                own.add(each)
-                if self._idle:
-                    self._idle.pop((session, each.name), None)
 
     def _learn(self, first: Entry, learned: Learned, now: int) -> None:
         """Note what the result told of a call that is about to end."""
@@ -542,7 +366,7 @@ class MemoryLog:
         rest = list(names)
         if first.name == "":
             first.name, first.window = rest.pop(0)
-            self._count += 1
+            self._retention.count += 1
         events = view.calls.get(first.id) or [first]
         for name, window in rest:
             each = Entry(
@@ -550,7 +374,7 @@ class MemoryLog:
                 first.depends_on, window, first.id, first.parent, first.origin,
             )  # fmt: skip
             events.append(each)
-            self._count += 1
+            self._retention.count += 1
         view.calls[first.id] = events
 
     def _catch_up(self, now: int) -> None:
@@ -570,75 +394,7 @@ class MemoryLog:
                 view.lapse(write)
                 first = view.call(write.call)[0]
                 if not view.may_land(first):
-                    if first.end < view.base + view.swept:
-                        self._spared[first.id] = first
-                        self._freed[first.id] = None
-                    else:
-                        self._droppable += len(view.call(first.id))
-
-    # -- retention
-
-    def _now_droppable(self, events: Sequence[Entry]) -> None:
-        """These events of one call have ended for good: they count against the bound from now on."""
-        self._droppable += len(events)
-        if self._max_events is not None and self._droppable > self._max_events:
-            self._drop_oldest(self._max_events)
-
-    def _drop_oldest(self, limit: int) -> None:
-        view = self._view
-        while self._freed:
-            id, _ = self._freed.popitem()
-            if id in self._spared and not view.uses.any(view.call(id)):
-                del self._spared[id]
-                self._droppable += len(view.call(id))
-                self._drop(view.call(id))
-        number, stop = view.base + view.swept, view.next
-        least = stop - _SLOTS * limit
-        while number < stop and (self._droppable > limit or number < least):
-            entry = view.sweep()
-            if entry.memo is not GONE:
-                if entry.id == number:
-                    view.older[number] = entry
-                if entry.end == number:
-                    self._drop_or_spare(view.calls.get(entry.call) or (entry,))
-            number += 1
-
-    def _drop_or_spare(self, events: Sequence[Entry]) -> None:
-        """The oldest call that has ended goes; but not a lost write that may land, nor what is in use: see `_freed`."""
-        view, first = self._view, events[0]
-        if first.outcome == "unknown" and view.may_land(first):
-            return  # it comes by again when it is settled, or can land no longer
-        if view.uses.any(events):
-            self._spared[first.id] = first
-            self._droppable -= len(events)
-        else:
-            self._drop(events)
-
-    def _drop(self, events: Sequence[Entry]) -> None:
-        view, first = self._view, events[0]
-        if view.calls:
-            view.calls.pop(first.id, None)
-        self._count -= len(events)
-        self._droppable -= len(events)
-        session = first.origin.session
-        own = None if session is None else self._sessions.get(session)
-        for each in events:
-            view.older.pop(each.id, None)
-            view.drop(each)
-            if own is not None and each.outcome == "ok":
-                own.forget()
-                if own.is_gone(each.name):
-                    self._let_go(session, each.name)
-
-    def _let_go(self, session: str, name: str) -> None:
-        """Nothing is held of what the session knew by this name: it is remembered until there are too many of the kind."""
-        self._idle[session, name] = None
-        if len(self._idle) > (self._max_events or 0):
-            session, name = self._idle.popitem(last=False)[0]
-            own = self._sessions[session]
-            own.let_go(name)
-            if not own.names():
-                del self._sessions[session]
+                    self._retention.lapsed(first)
 
     # -- what sessions and people ask
 
@@ -697,21 +453,6 @@ class MemoryLog:
         with self._lock:
             return self._view.next - 0.5, self._now()
 
-    def party(self, entry: Entry) -> Party:
-        """What a finding tells of an entry. O(1)."""
-        origin: Origin = entry.origin
-        return Party(
-            self.id_of(entry.id),
-            entry.name,
-            entry.kind,
-            entry.outcome,
-            moment(entry.start_time),
-            None if entry.end is None else moment(entry.start_time + entry.took),
-            origin.tool,
-            origin.agent,
-            origin.session,
-        )
-
     def findings(self, raws: Iterable[Raw], event: str, time: int | None = None) -> list[Finding]:
         """Findings of the kernel as people see them, as of ``time``, by default of now. O(findings)."""
         at = micros(self.now()) if time is None else time
@@ -720,41 +461,6 @@ class MemoryLog:
             for raw in raws
         ]
         return [finding(raw, event, at, self.party) for raw in told]
-
-    def event(self, entry: Entry) -> Event:
-        """The public face of an entry. O(1)."""
-        origin: Origin = entry.origin
-        extra: Extra = entry.extra or _NO_EXTRA
-        outcome = entry.outcome
-        end = None if outcome == "pending" else entry.end
-        start = moment(entry.start_time)
-        window = entry.window
-        return Event(
-            entry.name,
-            start,
-            None if end is None else moment(entry.start_time + entry.took),
-            None if window is None else window // 1_000_000 if window % 1_000_000 == 0 else window / 1_000_000,
-            tuple(self.dependency(key) for key in entry.depends_on),
-            entry.kind,  # type: ignore[arg-type]
-            self.id_of(entry.id),
-            entry.start,
-            end_seq=end,
-            outcome=outcome,  # type: ignore[arg-type]
-            call=self.id_of(entry.call),
-            parent=None if entry.parent is None else self.id_of(entry.parent),
-            session=origin.session,
-            batch=origin.batch,
-            run=origin.run,
-            agent=origin.agent,
-            tool=origin.tool,
-            observed_at=None if extra.seen_time is None else moment(extra.seen_time),
-            version=extra.version,
-            may_land_until=None if extra.until_time is None else moment(extra.until_time),
-        )
-
-    def dependency(self, key: Key) -> Dependency:
-        """The public face of a dependency."""
-        return Dependency(self.id_of(key[0]), key[1]) if type(key) is tuple else Dependency(self.id_of(key))
 
     def events(self) -> list[Event]:
         """The events that are held, oldest first. O(n)."""
@@ -776,10 +482,9 @@ class MemoryLog:
             wake()
 
     def __len__(self) -> int:
-        return self._count
+        return self._retention.count
 
     def _after_fork(self) -> None:
-        self._lock = threading.RLock()
         self._deferred.clear()
         self._waiters.clear()
         view = self._view
@@ -790,78 +495,9 @@ class MemoryLog:
         self._ids.renew(view.next)
 
 
-class Registry(Sequence[Event]):
-    """The events of a log as a sequence, oldest first, as of each moment at which it is asked."""
-
-    def __init__(self, log: MemoryLog) -> None:
-        self._log = log
-
-    def __len__(self) -> int:
-        return len(self._log)
-
-    @overload
-    def __getitem__(self, index: int) -> Event: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Event]: ...
-
-    def __getitem__(self, index: int | slice) -> Event | list[Event]:
-        return self._log.events()[index]
-
-    def __iter__(self) -> Iterator[Event]:
-        return iter(self._log.events())
-
-    def __repr__(self) -> str:
-        return f"<registry of {len(self)} events>"
-
-
 _BUSY = (
     "the log is in the middle of a step on this very thread: a guarded call was made from a finalizer, or from clock=."
     " Close streams whose clean-up makes guarded calls, instead of leaving them to the garbage collector"
 )
 _UNNAMED: Sequence[Touch] = [("", "read", None)]
-_NO_EXTRA = Extra()
 _LAST = micros(datetime.max.replace(tzinfo=UTC))
-_live: weakref.WeakSet[MemoryLog] = weakref.WeakSet()
-
-
-def _was_end(event: Entry) -> Entry:
-    """What stands at the number of an end that was put off: its time, and no event."""
-    mark = Entry(0, "", "read", "failed", event.end, None, event.start_time + event.took, 0, (), None, 0, None)
-    mark.memo = GONE
-    return mark
-
-
-_forking = threading.Lock()
-_held: list[MemoryLog] = []
-
-
-def _before_fork() -> None:
-    """Hold every log, so that the child's copy of it is in no one's middle."""
-    _forking.acquire()
-    for log in list(_live):
-        log._lock.acquire()
-        _held.append(log)
-
-
-def _after_fork_in_parent() -> None:
-    while _held:
-        _held.pop()._lock.release()
-    _forking.release()
-
-
-def _after_fork_in_child() -> None:
-    global _forking
-    _held.clear()
-    _forking = threading.Lock()
-    logs = list(_live)
-    for log in logs:
-        log._lock = threading.RLock()
-    for log in logs:
-        log._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
-    )
