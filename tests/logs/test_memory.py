@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from judging import judged
 from strategies import times
 
 from intervalguard import Event, Guard, StaleReadError, UnknownDependencyError, with_event
@@ -139,7 +140,7 @@ def test_an_id_that_was_not_given_yet_is_unknown_for_good() -> None:
         assert tools.read("z").id == forged
         assert tools.write("c").outcome == "ok"
         assert tools.write("c", depends_on=forged).outcome == "ok"
-        raws = tools.log.judge(tools.log.find(tools.log.number_of(pending.id)).depends_on)
+        raws = judged(tools.log, tools.log.find(tools.log.number_of(pending.id)).depends_on)
         assert [REASONS[raw.grade] for raw in raws] == ["unknown-dependency"]
 
 
@@ -351,7 +352,7 @@ def test_what_a_running_call_rests_on_is_not_dropped(source: str) -> None:
         for _ in range(50):
             tools.read("x")
         assert {root.id, middle.id, leaf.id} <= {each.id for each in tools.log.events()}
-        assert tools.log.judge([tools.log.number_of(leaf.id)]) == []
+        assert judged(tools.log, [tools.log.number_of(leaf.id)]) == []
     for _ in range(10):
         tools.read("x")
     assert len(tools.log) <= 4
@@ -413,7 +414,7 @@ def test_a_dropped_write_makes_what_it_touched_unverifiable() -> None:
         tools.write("c")
         for _ in range(20):
             tools.write("x")
-    raws = [tools.log.judge([tools.log.number_of(each.id)]) for each in (slow, quiet)]
+    raws = [judged(tools.log, [tools.log.number_of(each.id)]) for each in (slow, quiet)]
     assert [[REASONS[raw.grade] for raw in each] for each in raws] == [["history-dropped"], []]
 
 
@@ -423,7 +424,7 @@ def test_a_quiet_resource_stays_verifiable() -> None:
     with tools.open("read", "quiet") as slow:
         for number in range(2_000):
             tools.write(f"busy/{number % 40}")
-    assert tools.log.judge([tools.log.number_of(slow.id)]) == []
+    assert judged(tools.log, [tools.log.number_of(slow.id)]) == []
     for number in range(40):
         tools.write(f"busy/{number}")
     assert tools.reason(slow) is None
@@ -438,7 +439,7 @@ def test_a_resource_below_or_above_what_was_dropped_is_not_verifiable() -> None:
         tools.write("a/b")
         for _ in range(20):
             tools.write("x")
-    found = [bool(tools.log.judge([tools.log.number_of(each.id)])) for each in reads]
+    found = [bool(judged(tools.log, [tools.log.number_of(each.id)])) for each in reads]
     assert dict(zip(names, found, strict=True)) == {"a": True, "a/b": True, "a/b/c": True, "ab": False, "a/d": False}
 
 
@@ -459,7 +460,7 @@ def test_the_names_kept_are_bounded(how: str) -> None:
                 tools.fail(f"n/{number}", {"error": ValueError, "failed": KeyError}[how])
     assert kept(tools.log) <= 4 * 20 + 10
     if how != "failed":
-        assert REASONS[tools.log.judge([tools.log.number_of(slow.id)])[0].grade] == "history-dropped"
+        assert REASONS[judged(tools.log, [tools.log.number_of(slow.id)])[0].grade] == "history-dropped"
     assert tools.reason(tools.read("first")) is None
 
 

@@ -436,13 +436,6 @@ class MemoryLog(Faces):
                         found[raw.dependency] = raw
             return list(found.values())
 
-    def judge(self, depends_on: Sequence[Key]) -> list[Raw]:
-        """What the log says now of these dependencies."""
-        with self._lock:
-            now = self._now()
-            self._catch_up(now)
-            return judge(self._view, Claim(None, None, depends_on), self._view.next, now)
-
     def find(self, number: Id) -> Entry | None:
         """The event that the log knows by this number."""
         with self._lock:
