@@ -228,7 +228,7 @@ class Answers(RuleBasedStateMachine):
         for each in truth.entries:
             mine = held.find(log.number_of(each.id))
             assert mine is not None
-            assert held.uses.any([mine]) == (each.id in used)
+            assert held.in_use([mine]) == (each.id in used)
 
     def _findings_agree(self, truth: SequenceView, claim: Claim, at: Any, everything: bool) -> None:
         log = self.log

@@ -18,7 +18,10 @@ _SWEPT.memo = GONE
 
 
 class Held(Index):
-    """The events that a memory log holds, as a view of the present."""
+    """The events that a memory log holds, as a view of the present.
+
+    ``resting`` are the pending calls that rest on something and began since what is pinned or in use was last asked for.
+    """
 
     def __init__(self, names: int | None, first: int = 1) -> None:
         super().__init__(names)
@@ -27,8 +30,9 @@ class Held(Index):
         self.swept = 0
         self.older: dict[int, Entry] = {}
         self.calls: dict[int, list[Entry]] = {}
-        self.pins = Pins(self)
-        self.uses = Uses(self)
+        self.resting: dict[int, Entry] = {}
+        self._pins = Pins(self)
+        self._uses = Uses(self)
 
     @property
     def next(self) -> int:
@@ -80,19 +84,29 @@ class Held(Index):
         return bool(self._unsettled)
 
     def first_pinning(self, name: str, spared: Spared) -> tuple[Entry, str] | None:
-        return self.pins.first(name, spared)
+        if self.resting:
+            self._look_at_resting()
+        return self._pins.first(name, spared)
 
-    def rest(self, first: Entry, write: Entry | None) -> None:
-        """A call begins that rests on something: it uses that, and pins it if it writes; ``write`` is what it writes."""
-        if write is not None:
-            self.pins.new[first.id] = write
-        if self._names is not None:  # else nothing is dropped, in use or not
-            self.uses.new[first.id] = first
+    def in_use(self, events: Sequence[Entry]) -> bool:
+        """Whether a pending call rests on one of these, through reads."""
+        if self.resting:
+            self._look_at_resting()
+        return self._uses.any(events)
 
-    def rest_no_more(self, first: Entry) -> Sequence[Entry]:
-        """Such a call has settled; the events that are out of use by that."""
-        self.pins.end(first)
-        return self.uses.end(first)
+    def rests_no_more(self, first: Entry) -> Sequence[Entry]:
+        """A call has settled that was looked at while it was pending; the events that are out of use by that."""
+        self._pins.end(first)
+        return self._uses.end(first)
+
+    def _look_at_resting(self) -> None:
+        for first in self.resting.values():
+            write = next((each for each in self.call(first.id) if each.kind == "write"), None)
+            if write is not None:
+                self._pins.new[first.id] = write
+            if self._names is not None:  # else nothing is dropped, in use or not
+                self._uses.new[first.id] = first
+        self.resting.clear()
 
     def writes(self, first: Entry) -> bool:
         """Whether a call, given by its first event, writes something."""

@@ -147,13 +147,11 @@ class MemoryLog(Faces):
                 claim = first if probes is None else Claim(number, parent, depends_on, probes)
                 decision = admit(view, claim, touches, least, number, now, waited)
                 if type(decision) is Admit or (bear and (waited or type(decision) is Refuse)):
-                    write = None
                     for each in events:
                         if each.kind == "write":
                             view.begin(each)
-                            write = write or each
                     if depends_on:
-                        view.rest(first, write)
+                        view.resting[number] = first
                     self._record(events)
                     return decision, first
                 if type(decision) is Refuse or waited:
@@ -329,10 +327,8 @@ class MemoryLog(Faces):
                     heappush(self._lapsing, (until, each.id))
                 if outcome != "refused":
                     view.finish(each)
-        if first.depends_on:
-            freed = view.rest_no_more(first)
-            if freed:
-                self._retention.out_of_use(freed)
+        if first.depends_on and view.resting.pop(first.id, None) is None:
+            self._retention.out_of_use(view.rests_no_more(first))
         if self._waiters:
             wakers = self._waiters.pop(first.id, ())
         if outcome == "ok" and first.origin.session is not None:

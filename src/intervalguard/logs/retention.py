@@ -65,7 +65,7 @@ class Retention:
         view = self._view
         while self._again:
             id, _ = self._again.popitem()
-            if id in self._spared and not view.uses.any(view.call(id)):
+            if id in self._spared and not view.in_use(view.call(id)):
                 del self._spared[id]
                 self.droppable += len(view.call(id))
                 self._drop(view.call(id))
@@ -84,7 +84,7 @@ class Retention:
         view, first = self._view, events[0]
         if first.outcome == "unknown" and view.may_land(first):
             return
-        if view.uses.any(events):
+        if view.in_use(events):
             self._spared[first.id] = first
             self.droppable -= len(events)
         else:
