@@ -225,7 +225,7 @@ def test_a_cancellation_at_any_await_leaves_no_call_pending(scenario: Callable[[
             if all(other.outcome != "unknown" for other in guard.log.events()):
                 with guard.write(each.name):
                     pass
-        assert not guard.log._view.resting()
+        assert not guard.log._view.resting
         if not was_cut:
             assert {each[2] for each in outcomes(guard)} <= {"ok", "failed"}
             break

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from helpers import BASE, Clock, guard_at, outcomes
+from judging import judged
 from shared_data import shared
 
 from intervalguard import (
@@ -369,7 +370,7 @@ def test_a_permission_prompt_of_minutes_between_check_and_write() -> None:
     clock = Clock()
     guard = guard_at(clock)
     seen = read(guard, "file")
-    assert guard.log.judge(guard.keys(seen)) == []
+    assert judged(guard.log, guard.keys(seen)) == []
     clock.seconds += 300
     guard.record_write("file")
     assert reason(refused(guard, "file", seen)) == "superseded"

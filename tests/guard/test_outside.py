@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from helpers import BASE, Clock, Thread, guard_at, outcomes
+from judging import judged
 
 from intervalguard import Event, Guard, StaleReadError, UnknownDependencyError
 from intervalguard.logs import MemoryLog
@@ -159,7 +160,7 @@ def test_since_before_all_that_is_held_is_no_proof_of_order() -> None:
             Thread(lambda: guard.read("x").__enter__().__exit__(None, None, None)).get()
         event = guard.record_write("a", since=at(15))
         assert event.start_time == at(15)
-        raws = guard.log.judge([guard.log.number_of(read.event.id)])
+        raws = judged(guard.log, [guard.log.number_of(read.event.id)])
         assert next(each.message for each in guard.log.findings(raws, "e")).startswith("event 'a'")
         assert [each.reason for each in guard.log.findings(raws, "e")] == ["overlapped"]
 

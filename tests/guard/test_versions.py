@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from helpers import BASE, Clock, Thread, guard_at, outcomes
+from judging import judged
 
 from intervalguard import Dependency, Event, Guard, GuardError, StaleReadError, last_event, with_event
 
@@ -422,7 +423,7 @@ def test_what_was_seen_before_all_that_is_held_is_not_fresh() -> None:
     _, quiet = with_event(get, "quiet", 5)
 
     def reason(on: Event) -> str | None:
-        raws = guard.log.judge([guard.log.number_of(on.id)])
+        raws = judged(guard.log, [guard.log.number_of(on.id)])
         return guard.log.findings(raws, "e")[0].reason if raws else None
 
     assert (reason(old), reason(new), reason(quiet)) == ("history-dropped", None, None)

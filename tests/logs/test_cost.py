@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from judging import judged
 
 from intervalguard import Guard, last_event
 from intervalguard.logs import MemoryLog
@@ -64,8 +65,8 @@ def test_a_superseded_read_is_found_in_as_many_steps_however_many_wrote() -> Non
         for _ in range(writes):
             write("42")
         keys = guard.keys([event.id])
-        assert [raw.grade for raw in guard.log.judge(keys)]
-        counts.append(calls_of(lambda guard=guard, keys=keys: guard.log.judge(keys)))
+        assert [raw.grade for raw in judged(guard.log, keys)]
+        counts.append(calls_of(lambda guard=guard, keys=keys: judged(guard.log, keys)))
     assert counts[1] <= counts[0] + 20
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from judging import judged
 from strategies import times
 
 from intervalguard import Event, Guard, StaleReadError, UnknownDependencyError, with_event
@@ -126,6 +127,21 @@ def test_an_id_of_another_log_is_unknown() -> None:
     two.read()
     with pytest.raises(UnknownDependencyError, match="the log does not hold it"):
         two.write(depends_on=one.read())
+
+
+def test_an_id_that_was_not_given_yet_is_unknown_for_good() -> None:
+    """A call that names one, in part even, is let through only where nothing is enforced, and then it is in no one's way
+    when an event gets that id."""
+    tools = Tools()
+    prefix, _, number = tools.read("a").id.partition("-")
+    forged = f"{prefix}-{int(number) + 3}"
+    assert tools.log.number_of(forged) == forged
+    with tools.open("write", "b", depends_on={"id": forged, "name": "x/y"}, mode="observe") as pending:
+        assert tools.read("z").id == forged
+        assert tools.write("c").outcome == "ok"
+        assert tools.write("c", depends_on=forged).outcome == "ok"
+        raws = judged(tools.log, tools.log.find(tools.log.number_of(pending.id)).depends_on)
+        assert [REASONS[raw.grade] for raw in raws] == ["unknown-dependency"]
 
 
 def test_both_ends_are_numbered_from_one_counter() -> None:
@@ -322,7 +338,7 @@ def test_settling_what_was_lost_leaves_the_bound_as_it_is(kind: str, in_use: boo
     for _ in range(20):
         tools.read("x")
         assert len(tools.log) == 6
-    assert tools.log._droppable == 6
+    assert tools.log._retention.droppable == 6
 
 
 @pytest.mark.parametrize("source", ["read", "record"])
@@ -336,10 +352,47 @@ def test_what_a_running_call_rests_on_is_not_dropped(source: str) -> None:
         for _ in range(50):
             tools.read("x")
         assert {root.id, middle.id, leaf.id} <= {each.id for each in tools.log.events()}
-        assert tools.log.judge([tools.log.number_of(leaf.id)]) == []
+        assert judged(tools.log, [tools.log.number_of(leaf.id)]) == []
     for _ in range(10):
         tools.read("x")
     assert len(tools.log) <= 4
+
+
+def test_a_refused_call_takes_nothing_out_of_use() -> None:
+    """What it named is in use by another, which still runs."""
+    tools = Tools(4)
+    leaf = tools.read("leaf")
+    with tools.open("read", "sum", depends_on=leaf):
+        for _ in range(10):
+            tools.read("x")
+        assert tools.reason(leaf, tools.read("x")) is None
+        lost = tools.fail("lost", ValueError)
+        assert tools.reason(leaf, lost) == "no-result"
+        for _ in range(10):
+            tools.read("x")
+        assert leaf.id in {each.id for each in tools.log.events()}
+
+
+def test_what_is_used_again_as_its_last_use_ends_is_not_dropped() -> None:
+    """The log looks again before it drops what was in use when its turn came."""
+    tools = Tools(4)
+    leaf = tools.read("leaf")
+
+    def time_out() -> None:
+        with tools.guard.write("lost", depends_on=leaf):
+            for _ in range(10):
+                tools.read("x")
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        time_out()
+    with tools.open("read", "sum", depends_on=leaf):
+        for _ in range(10):
+            tools.read("x")
+        assert leaf.id in {each.id for each in tools.log.events()}
+    for _ in range(10):
+        tools.read("x")
+    assert leaf.id not in {each.id for each in tools.log.events()}
 
 
 def test_a_dropped_dependency_is_unverifiable() -> None:
@@ -361,7 +414,7 @@ def test_a_dropped_write_makes_what_it_touched_unverifiable() -> None:
         tools.write("c")
         for _ in range(20):
             tools.write("x")
-    raws = [tools.log.judge([tools.log.number_of(each.id)]) for each in (slow, quiet)]
+    raws = [judged(tools.log, [tools.log.number_of(each.id)]) for each in (slow, quiet)]
     assert [[REASONS[raw.grade] for raw in each] for each in raws] == [["history-dropped"], []]
 
 
@@ -371,7 +424,7 @@ def test_a_quiet_resource_stays_verifiable() -> None:
     with tools.open("read", "quiet") as slow:
         for number in range(2_000):
             tools.write(f"busy/{number % 40}")
-    assert tools.log.judge([tools.log.number_of(slow.id)]) == []
+    assert judged(tools.log, [tools.log.number_of(slow.id)]) == []
     for number in range(40):
         tools.write(f"busy/{number}")
     assert tools.reason(slow) is None
@@ -386,7 +439,7 @@ def test_a_resource_below_or_above_what_was_dropped_is_not_verifiable() -> None:
         tools.write("a/b")
         for _ in range(20):
             tools.write("x")
-    found = [bool(tools.log.judge([tools.log.number_of(each.id)])) for each in reads]
+    found = [bool(judged(tools.log, [tools.log.number_of(each.id)])) for each in reads]
     assert dict(zip(names, found, strict=True)) == {"a": True, "a/b": True, "a/b/c": True, "ab": False, "a/d": False}
 
 
@@ -407,7 +460,7 @@ def test_the_names_kept_are_bounded(how: str) -> None:
                 tools.fail(f"n/{number}", {"error": ValueError, "failed": KeyError}[how])
     assert kept(tools.log) <= 4 * 20 + 10
     if how != "failed":
-        assert REASONS[tools.log.judge([tools.log.number_of(slow.id)])[0].grade] == "history-dropped"
+        assert REASONS[judged(tools.log, [tools.log.number_of(slow.id)])[0].grade] == "history-dropped"
     assert tools.reason(tools.read("first")) is None
 
 

@@ -10,13 +10,11 @@ A decision is one of a closed union. The log records the event of an `Admit` in 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
-from .events import conflict
 from .staleness import EXPIRED, IN_FLIGHT, Claims, Grade, Raw, ancestors, judge
-from .views import Entry, Id, Key, Position, View, narrowed
+from .views import Entry, Id, Key, Position, Spared, View
 
 Refusal: TypeAlias = Literal["suspect", "stale"]
 
@@ -54,16 +52,16 @@ Touch: TypeAlias = tuple[str, str, int | None]
 
 
 class LogView(View, Protocol):
-    """What admission asks beyond a rule: which pending calls write something and rest on something."""
+    """What admission asks beyond a rule: what is in flight, and what that rests on."""
 
     def in_flight(self) -> bool:
         """Whether any write is pending, or was lost and may still land. What is pinned is pinned by a pending one."""
 
-    def pinning(self) -> Iterable[Entry]:
-        """The pending calls that write and rest on something, by one event or more."""
+    def first_pinning(self, name: str, spared: Spared) -> tuple[Entry, str] | None:
+        """Of the pending calls that write and rest on something, the first by start that pins what conflicts with ``name``.
 
-    def pins(self, call: Id) -> Iterable[str]:
-        """What a pending call pins; `pinned` computes it, a log may keep it while the call is pending."""
+        A call is given by an event that it writes, with the pin beside it. What a call pins is what `pinned` says.
+        """
 
 
 def admit(
@@ -78,8 +76,7 @@ def admit(
     """Whether a call that touches these names may begin at ``at``.
 
     ``least`` is the least grade that is refused, ``None`` when nothing is and nothing waits. A call that has ``waited``
-    long enough goes ahead where only a read is in question. Costs what `judge` costs, and for a write a look at each
-    pending call that pins something.
+    long enough goes ahead where only a read is in question. Costs what `judge` costs, and two questions for each name.
     """
     findings = judge(view, claim, at, time) if claim.depends_on else ()
     if least is None or not (findings or view.in_flight()):
@@ -120,7 +117,7 @@ def pinned(view: View, keys: Iterable[Key]) -> Sequence[str]:
         source = view.find(id)
         if source is None:
             continue
-        names[narrowed(source, name)] = None
+        names[name or source.name] = None
         if source.kind == "read" and source.call not in seen:
             seen.add(source.call)
             stack += view.rests_on(source.call)
@@ -131,26 +128,25 @@ def _blocked(
     view: LogView, claim: Claims, writes: Sequence[str], reads: Sequence[str], at: Position
 ) -> tuple[Entry, str] | None:
     """A pending call that this one must wait for: it writes what this one touches, or pins what this one writes."""
-    line: Mapping[Id, None] | None = None
+    spared: Spared | None = None
     for name in (*writes, *reads):
         if not view.undisturbed(name, at, at):
-            line = ancestors(view, claim.parent) if line is None else line
-            blocker = view.first_open(name, at, partial(_one_of, line, claim.call))
+            spared = spared or _own(view, claim)
+            blocker = view.first_open(name, at, spared)
             if blocker is not None:
                 return blocker, name
-    if writes:
-        for call in view.pinning():
-            line = ancestors(view, claim.parent) if line is None else line
-            if call.call not in line and call.call != claim.call:
-                for pin in view.pins(call.call):
-                    for name in writes:
-                        if conflict(name, pin):
-                            return call, pin
+    for name in writes:
+        spared = spared or _own(view, claim)
+        pinning = view.first_pinning(name, spared)
+        if pinning is not None:
+            return pinning
     return None
 
 
-def _one_of(line: Container[Id], call: Id, write: Entry) -> bool:
-    return write.call in line or write.call == call
+def _own(view: View, claim: Claims) -> Spared:
+    """Whether an event is of the call itself or of one that it is nested in: these never block it."""
+    line = ancestors(view, claim.parent)
+    return lambda event: event.call in line or event.call == claim.call
 
 
 def _patient(view: View, claim: Claims, blocker: Entry) -> bool:

@@ -25,33 +25,46 @@ class Unread(str):
 class Own:
     """The ``ok`` events of one session, in the order of their ends, by name and by the names above. O(depth) to add.
 
-    Of what the log dropped the first and the last of each name stay, whatever else goes: what was known once and can be
-    verified no longer is never taken for what was never known, be it asked as of now or as of a turn's beginning.
-    ``held`` is how many of its events the log holds.
+    Of what the log dropped the first and the last of each name stay until the name is let go: what was known once and
+    can be verified no longer is not taken for what was never known, be it asked as of now or as of a turn's beginning.
     """
 
-    __slots__ = ("_at", "_below", "_gone", "_limit", "held")
+    __slots__ = ("_at", "_below", "_gone", "_limit", "_parts")
 
     def __init__(self) -> None:
         self._at: dict[str, list[Entry]] = {}
         self._below: dict[str, list[Entry]] = {}
+        self._parts: dict[str, dict[str, None]] = {}
         self._gone = 0
         self._limit = 8
-        self.held = 0
 
     def add(self, event: Entry) -> None:
         """An event of the session ended well, after all that were added before."""
-        self.held += 1
-        self._at.setdefault(event.name, []).append(event)
+        events = self._at.get(event.name)
+        if events is not None:
+            events.append(event)
+        else:
+            self._at[event.name] = [event]
+            for prefix in prefixes(event.name):
+                self._parts.setdefault(prefix, {})[event.name] = None
         for prefix in prefixes(event.name):
             self._below.setdefault(prefix, []).append(event)
 
     def forget(self) -> None:
         """The log dropped one of the events. Amortized O(depth)."""
-        self.held -= 1
         self._gone += 1
         if self._gone > self._limit:
             self._prune()
+
+    def is_gone(self, name: str) -> bool:
+        """Whether the log has dropped what the session knew last by this name."""
+        return self._at[name][-1].memo is GONE
+
+    def let_go(self, name: str) -> None:
+        """Take a name of which the log holds nothing for one that was never known. Amortized O(depth)."""
+        if all(each.memo is GONE for each in self._at.get(name, ())):
+            self._at.pop(name, None)
+            self.forget()
 
     def _prune(self) -> None:
         kept: dict[int, None] = {}
@@ -59,8 +72,9 @@ class Own:
             gone = [each for each in events if each.memo is GONE]
             events[:] = [each for each in events if each.memo is not GONE or each is gone[0] or each is gone[-1]]
             kept.update(dict.fromkeys(map(id, events)))
-        for events in self._below.values():
-            events[:] = [each for each in events if id(each) in kept]
+        below = {prefix: [each for each in events if id(each) in kept] for prefix, events in self._below.items()}
+        self._below = {prefix: events for prefix, events in below.items() if events}
+        self._parts = {prefix: dict.fromkeys(each.name for each in events) for prefix, events in self._below.items()}
         self._gone = 0
         self._limit = len(kept) + 8
 
@@ -69,10 +83,9 @@ class Own:
         return list(self._at)
 
     def names_below(self, name: str, until: Position) -> list[str]:
-        """Those of them below ``name`` that it had touched by ``until``; ``None`` for no limit."""
-        events = self._below.get(name, ())
-        stop = len(events) if until is None else bisect_right(events, until, key=_end)
-        return list(dict.fromkeys(each.name for each in events[:stop]))
+        """Those of them below ``name`` that it had touched by ``until``; ``None`` for no limit. O(names below)."""
+        known = [(each, self._at[each][0]) for each in self._parts.get(name, ()) if each in self._at]
+        return [each for each, first in known if until is None or first.end <= until]
 
     def covering(self, name: str, until: Position) -> Entry | None:
         """The last event that ended by ``until`` and whose name covers ``name``; ``None`` for no limit."""

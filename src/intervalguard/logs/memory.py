@@ -1,203 +1,49 @@
 """The log of one process, in its memory.
 
-Both ends of every event take their number from one counter, under one lock. An event is known by its number; its id is
-the log's random prefix and that number, so no table of ids is kept. What is in flight, pinned or in use is a function
-of the events: the fields below only say where to look.
+Both ends of every event take their number from one counter, under one lock. An event is known by its number, and its id
+is made from that. What is in flight, pinned or in use is a function of the events: what is kept beside them only says
+where to look.
 """
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from time import monotonic_ns, time_ns
-from typing import Any, NamedTuple, overload
-from uuid import uuid4
 
-import attrs
-
-from ..kernel.admission import ADMITTED, Admit, Decision, Refuse, Touch, admit, may_return, pinned
-from ..kernel.events import Dependency, Event, Outcome, micros, moment
-from ..kernel.explain import Finding, Party, finding
-from ..kernel.index import Index
+from ..kernel.admission import ADMITTED, Admit, Decision, Refuse, Touch, admit, may_return
+from ..kernel.events import Event, Outcome, micros, moment
+from ..kernel.explain import Finding, finding
 from ..kernel.sessions import Own, resting, resting_by_itself
 from ..kernel.staleness import Claim, Grade, Probe, Raw, judge
 from ..kernel.views import GONE, Entry, Extra, Id, Key, Position
+from . import forks
+from .calls import Learned, Origin
+from .faces import Faces
+from .held import Held, was_end
+from .ids import Ids
+from .registry import Registry
+from .retention import Retention
+from .sessions import Sessions
+
+__all__ = ["DEFAULT_MAX_EVENTS", "Learned", "MemoryLog", "Origin", "Registry"]
 
 DEFAULT_MAX_EVENTS = 100_000
 
 _NO_NUMBER = 0
 
-_NUMBERS = 1024
-"""For so many ids it is kept which numbers they are: an id is named when it has just been seen."""
 
-
-@attrs.frozen(eq=False)
-class Origin:
-    """Whose call it is: shared by the calls of one tool in one session and turn."""
-
-    tool: str | None = None
-    session: str | None = None
-    batch: str | None = None
-    run: str | None = None
-    agent: str | None = None
-    probe: Callable[[str], Any] | None = None
-
-
-class Learned(NamedTuple):
-    """What a call's result told: names read, with their windows, the version, the instant seen."""
-
-    names: Sequence[tuple[str, int | None]] = ()
-    version: Any = None
-    observed_at: datetime | None = None
-
-
-_SWEPT = Entry(0, "", "read", "failed", 0, None, -(1 << 62), None, (), None, 0, None)
-_SWEPT.memo = GONE
-"""What stands in the slot of an endpoint that was swept: older than all that is held."""
-
-
-class Held(Index):
-    """The events that a memory log holds, as a view of the present."""
-
-    def __init__(self, names: int | None, first: int = 1) -> None:
-        super().__init__(names)
-        self.slots: list[Entry] = []
-        self.base = first
-        self.swept = 0
-        self.older: dict[int, Entry] = {}
-        self.calls: dict[int, list[Entry]] = {}
-        self.deriving: dict[int, Entry] = {}
-        self._pins: dict[int, Sequence[str]] = {}
-
-    @property
-    def next(self) -> int:
-        """The number that the next endpoint takes."""
-        return self.base + len(self.slots)
-
-    def find(self, id: Id) -> Entry | None:
-        if type(id) is not int:
-            return None
-        place = id - self.base
-        if 0 <= place < len(self.slots):
-            entry = self.slots[place]
-            if entry.id == id and entry.memo is not GONE:
-                return entry
-        return self.older.get(id) if self.older else None
-
-    def sweep(self) -> Entry:
-        """The oldest endpoint that was not swept yet; its slot lets go of it. Amortized O(1)."""
-        entry = self.slots[self.swept]
-        self.slots[self.swept] = _SWEPT
-        self.swept += 1
-        if self.swept > 1024 and self.swept * 2 > len(self.slots):
-            del self.slots[: self.swept]
-            self.base += self.swept
-            self.swept = 0
-        return entry
-
-    def was_dropped(self, id: Id) -> bool:
-        return type(id) is int and 0 < id < self.next and self.find(id) is None
-
-    def call(self, call: Id) -> Sequence[Entry]:
-        events = self.calls.get(call)
-        if events is not None:
-            return events
-        first = self.find(call)
-        return () if first is None else (first,)
-
-    def rests_on(self, call: Id) -> Sequence[Key]:
-        first = self.find(call)
-        return () if first is None else first.depends_on
-
-    def is_derived(self, read: Entry) -> bool:
-        return bool(read.depends_on)
-
-    def _is_final(self, said: Any) -> bool:
-        return False  # a write of someone else's may yet be put into the past
-
-    def in_flight(self) -> bool:
-        return bool(self._unsettled)
-
-    def pinning(self) -> Iterable[Entry]:
-        return [each for each in self._unsettled.values() if each.depends_on and each.outcome == "pending"]
-
-    def writes(self, first: Entry) -> bool:
-        """Whether a call, given by its first event, writes something."""
-        if first.kind == "write" or not self.calls:
-            return first.kind == "write"
-        return any(each.kind == "write" for each in self.calls.get(first.id, ()))
-
-    def may_land(self, first: Entry) -> bool:
-        """Whether a lost call may still change something: it writes, and its time to land has not run out."""
-        return any(
-            each.kind == "write" and (each.extra is None or each.extra.until is None) for each in self.call(first.call)
-        )
-
-    def pins(self, call: Id) -> Sequence[str]:
-        pins = self._pins.get(call)
-        if pins is None:
-            pins = self._pins[call] = pinned(self, self.rests_on(call))
-        return pins
-
-    def unpin(self, call: Id) -> None:
-        if self.deriving:
-            self.deriving.pop(call, None)
-        if self._pins:
-            self._pins.pop(call, None)
-
-    def resting(self) -> list[Entry]:
-        """The pending calls that rest on something: the derived reads, and those that write."""
-        return [*self.deriving.values(), *self.pinning()]
-
-    def time_of(self, number: int) -> int:
-        """When the endpoint with this number was."""
-        entry = self.slots[number - self.base]
-        at_end = entry.end is not None and number >= entry.end
-        time: int = entry.start_time + entry.took if at_end else entry.start_time
-        return time
-
-    def place(self, time: int) -> Position:
-        """Where a bare time stands: after every endpoint of that time, and of two of them the later one later.
-
-        As far as a float tells them apart; two that it does not stand in one place.
-        """
-        low, high = self.base, self.next
-        while low < high:
-            middle = (low + high) // 2
-            if self.time_of(middle) <= time:
-                low = middle + 1
-            else:
-                high = middle
-        if low <= self.base + self.swept:
-            return low - 0.5
-        past = time - self.time_of(low - 1)
-        return low - 0.5 + 0.49 * past / (past + 1_000_000)
-
-    def earliest(self, time: int) -> Position:
-        """The same, but before everything for a time of which the log no longer holds what was before and after it."""
-        place = self.place(time)
-        return place if place > self.base + self.swept else 0.5
-
-    def entries(self) -> list[Entry]:
-        """What is held, oldest first."""
-        older = sorted(self.older.items())
-        numbered = [*older, *enumerate(self.slots, self.base)]
-        return [each for number, each in numbered if each.id == number and each.memo is not GONE and each.name]
-
-
-class MemoryLog:
+class MemoryLog(Faces):
     """A log in memory, for the threads and tasks of one process.
 
     It holds at most ``max_events`` settled events; older ones are dropped by the order of their ends, but never open
     ones, lost writes, or what a pending call rests on. ``None`` is no bound. ``clock`` gives aware datetimes for tests
     and simulations; without it time is the wall clock at the start plus a monotonic one. Memory is O(events held), and
-    what is kept of dropped events to tell that they were there is bounded by ``max_events`` names. A session is
-    remembered by the names that it touched as long as fewer than ``max_events`` others are of which nothing is held.
+    what is kept of dropped events to tell that they were there is bounded by ``max_events`` names. So is what is kept
+    of sessions: the names that they touched and of which nothing is held, the last ``max_events`` of them all.
 
     Every method is safe to call from any thread. After a fork the child has a copy of its own, with new ids; the calls
     that were pending in the parent are lost to it, and count as ``unknown``.
@@ -213,30 +59,20 @@ class MemoryLog:
         self.probing = False
         self._max_events = max_events
         self._clock = clock
-        self._prefixes: list[tuple[int, str]] = []
+        super().__init__(Ids(1))
         self._clear(1)
         self._lock = threading.RLock()
-        _live.add(self)
+        forks.watch(self)
 
     def _clear(self, first: int) -> None:
         self._view = Held(self._max_events, first)
-        self._cleared = first
-        self._renew(first)
         self._offset = time_ns() // 1000 - monotonic_ns() // 1000
         self._latest = -(1 << 62)
-        self._count = self._droppable = 0
-        self._spared: deque[Entry] = deque()
-        self._sessions: dict[str | None, Own] = {}
-        self._idle: OrderedDict[str, None] = OrderedDict()
+        self._sessions = Sessions(self._max_events)
+        self._retention = Retention(self._view, self._sessions, self._max_events)
         self._lapsing: list[tuple[int, int]] = []
-        self._waiters: dict[int, list[Callable[[], None]]] = {}
+        self._waiters: dict[int, dict[Callable[[], None], None]] = {}
         self._deferred: deque[tuple[Entry, Outcome, int | None]] = deque()
-
-    def _renew(self, first: int) -> None:
-        """Give the numbers from ``first`` on ids of their own."""
-        self._prefix, self._first = _prefix(), first
-        self._numbers: dict[str, int] = {}
-        self._prefixes.append((first, self._prefix))
 
     # -- time, ids
 
@@ -252,33 +88,19 @@ class MemoryLog:
         with self._lock:
             return moment(self._now())
 
-    def id_of(self, number: Id) -> str:
-        """The public id of what the log knows by this number."""
-        if type(number) is not int:
-            return str(number)
-        if number >= self._first:
-            return f"{self._prefix}{number}"
-        return next(f"{prefix}{number}" for first, prefix in reversed(self._prefixes) if number >= first)
-
     def number_of(self, id: str) -> Id:
-        """The inverse of `id_of`; an id that is not this log's stands for itself."""
-        number = self._numbers.get(id)
+        """The inverse of `id_of`; an id that is not this log's, or that it has yet to give, stands for itself."""
+        number = self._ids.known.get(id)
         if number is None:
-            number = self._parsed(id)
-            if number is not None:
-                if len(self._numbers) >= _NUMBERS:
-                    self._numbers.clear()
-                self._numbers[id] = number
-        return id if number is None else number
-
-    def _parsed(self, id: str) -> int | None:
-        prefix, dash, digits = id.rpartition("-")
-        if digits.isdecimal() and len(digits) < 20 and any(prefix + dash == each for _, each in self._prefixes):
-            number = int(digits)
-            if number >= self._cleared and self.id_of(number) == id:
-                held = self.find(number)
-                return number if held is None else held.id  # the very int of the event, so that millions share it
-        return None
+            with self._lock:
+                number = self._ids.number_of(id, self._view.next)
+                if number is None:
+                    return id
+                held = self._view.find(number)
+                if held is not None:
+                    number = held.id  # the very int of the event, so that millions share it
+                self._ids.keep(id, number)
+        return number
 
     # -- admission and settlement
 
@@ -296,9 +118,10 @@ class MemoryLog:
     ) -> tuple[Decision, Entry | None]:
         """Decide on a call and record it in one step; its first event is the answer's second.
 
-        ``touches`` are (name, kind, window). On a `Wait`, ``wake`` is called once when the blocker has settled; a call
-        that has ``waited`` is not asked to wait again. With ``bear`` it is let through whatever the decision. A refused
-        call is recorded as such. A call without touches gets its name when it settles.
+        ``touches`` are (name, kind, window). On a `Wait`, ``wake`` is called once when the blocker has settled, unless
+        `stop_waiting` is before that; a call that has ``waited`` is not asked to wait again. With ``bear`` it is let
+        through whatever the decision. A refused call is recorded as such. A call without touches gets its name when it
+        settles.
         """
         if self._lock._is_owned():  # type: ignore[attr-defined]
             raise RuntimeError(_BUSY)
@@ -327,8 +150,8 @@ class MemoryLog:
                     for each in events:
                         if each.kind == "write":
                             view.begin(each)
-                    if depends_on and number not in view._unsettled:
-                        view.deriving[number] = first
+                    if depends_on:
+                        view.resting[number] = first
                     self._record(events)
                     return decision, first
                 if type(decision) is Refuse or waited:
@@ -336,17 +159,26 @@ class MemoryLog:
                     self._settle(first, "refused", now)
                     return decision, first
                 if wake is not None:
-                    self._waiters.setdefault(decision.blocker.call, []).append(wake)  # type: ignore[union-attr]
+                    self._waiters.setdefault(decision.blocker.call, {})[wake] = None  # type: ignore[union-attr]
                 return decision, None
         finally:
             if self._deferred:
                 self._settle_deferred()
 
+    def stop_waiting(self, blocker: Entry, wake: Callable[[], None]) -> None:
+        """A call that was told to wait does so no longer: ``wake`` is not called, if it has not been. O(1)."""
+        with self._lock:
+            wakers = self._waiters.get(blocker.call)
+            if wakers is not None:
+                wakers.pop(wake, None)
+                if not wakers:
+                    del self._waiters[blocker.call]
+
     def _record(self, events: Sequence[Entry]) -> None:
         view = self._view
         view.slots += events
         if events[0].name:
-            self._count += len(events)
+            self._retention.count += len(events)
         if len(events) > 1:
             view.calls[events[0].id] = list(events)
 
@@ -429,12 +261,9 @@ class MemoryLog:
                 )
             end = view.next
             first = view.call(event.call)[0]
-            is_counted = not view.may_land(first)
+            is_counted = self._retention.ends_again(first)
             if events[0].end is not None and events[0].end >= view.base + view.swept:
-                view.slots[events[0].end - view.base] = _was_end(events[0])
-            elif is_counted:
-                self._spared.remove(first)  # it was in use when it came by, and comes by again
-                is_counted = False
+                view.slots[events[0].end - view.base] = was_end(events[0])
             for each in events:
                 each.outcome = outcome
                 each.extra = None
@@ -443,11 +272,15 @@ class MemoryLog:
                     view.finish(each)
             view.slots.append(events[0])
             view.forget_closures()
-            if outcome == "ok":
-                self._remember(events)
+            session = first.origin.session
+            if outcome == "ok" and session is not None:
+                self._sessions.remember(session, events)
+            if len(self._lapsing) > 2 * len(view._unsettled) + 8:
+                self._lapsing = [each for each in self._lapsing if each[1] in view._unsettled]
+                heapify(self._lapsing)
             settled = [self.event(each) for each in events]
             if not is_counted:
-                self._now_droppable(view.call(event.call))
+                self._retention.ended(view.call(event.call))
             return settled
 
     def write_outside(self, origin: Origin, name: str, since: datetime | None) -> Entry:
@@ -466,12 +299,12 @@ class MemoryLog:
                 number, name, "write", "ok", start, number, start_time, now - start_time, (), None, number, None, origin
             )
             view.slots.append(entry)
-            self._count += 1
+            self._retention.count += 1
             view.finish(entry)
-            self._now_droppable((entry,))
+            self._retention.ended((entry,))
             return entry
 
-    def _settle(self, first: Entry, outcome: Outcome, now: int, until: int | None = None) -> Sequence[Callable[[], None]]:
+    def _settle(self, first: Entry, outcome: Outcome, now: int, until: int | None = None) -> Iterable[Callable[[], None]]:
         view = self._view
         slots = view.slots
         number = view.base + len(slots)
@@ -480,7 +313,7 @@ class MemoryLog:
         events: Sequence[Entry] = (first,)
         if view.calls:
             events = view.calls.get(first.id, events)
-        wakers: Sequence[Callable[[], None]] = ()
+        wakers: Iterable[Callable[[], None]] = ()
         for each in events:
             if each.id == _NO_NUMBER:  # named by the result: its number stands behind the end, as the slots stand by time
                 each.id = view.next
@@ -494,31 +327,18 @@ class MemoryLog:
                     heappush(self._lapsing, (until, each.id))
                 if outcome != "refused":
                     view.finish(each)
-        if first.depends_on:
-            view.unpin(first.id)
+        if first.depends_on and view.resting.pop(first.id, None) is None:
+            self._retention.out_of_use(view.rests_no_more(first))
         if self._waiters:
-            wakers = self._waiters.pop(first.id, wakers)
+            wakers = self._waiters.pop(first.id, ())
         if outcome == "ok" and first.origin.session is not None:
-            self._remember(events)
+            self._sessions.remember(first.origin.session, events)
         if first.name == "":
             first.memo = GONE
+            self._retention.ended_unnamed()
         elif self._max_events is not None and (outcome != "unknown" or not view.may_land(first)):
-            self._now_droppable(events)
+            self._retention.ended(events)
         return wakers
-
-    def _remember(self, events: Sequence[Entry]) -> None:
-        """These events of one call, which ended well, are what its session knows from now on."""
-        session = events[0].origin.session
-        if session is None:
-            return
-        own = self._sessions.get(session)
-        if own is None:
-            own = self._sessions[session] = Own()
-        elif not own.held:
-            self._idle.pop(session, None)
-        for each in events:
-            if each.name:
-                own.add(each)
 
     def _learn(self, first: Entry, learned: Learned, now: int) -> None:
         """Note what the result told of a call that is about to end."""
@@ -542,7 +362,7 @@ class MemoryLog:
         rest = list(names)
         if first.name == "":
             first.name, first.window = rest.pop(0)
-            self._count += 1
+            self._retention.count += 1
         events = view.calls.get(first.id) or [first]
         for name, window in rest:
             each = Entry(
@@ -550,7 +370,7 @@ class MemoryLog:
                 first.depends_on, window, first.id, first.parent, first.origin,
             )  # fmt: skip
             events.append(each)
-            self._count += 1
+            self._retention.count += 1
         view.calls[first.id] = events
 
     def _catch_up(self, now: int) -> None:
@@ -570,80 +390,7 @@ class MemoryLog:
                 view.lapse(write)
                 first = view.call(write.call)[0]
                 if not view.may_land(first):
-                    if first.end < view.base + view.swept:
-                        self._spared.append(first)
-                    else:
-                        self._droppable += len(view.call(first.id))
-
-    # -- retention
-
-    def _now_droppable(self, events: Sequence[Entry]) -> None:
-        """These events of one call have ended for good: they count against the bound from now on."""
-        self._droppable += len(events)
-        if self._max_events is not None and self._droppable > self._max_events:
-            self._drop_oldest()
-
-    def _drop_oldest(self) -> None:
-        view = self._view
-        in_use: set[int] | None = None
-        for _ in range(len(self._spared)):
-            first = self._spared.popleft()
-            if first.memo is GONE:
-                continue
-            in_use = self._in_use() if in_use is None else in_use
-            if first.id in in_use:
-                self._spared.append(first)
-            else:
-                self._droppable += len(view.call(first.id))
-                self._drop(first)
-        while self._droppable > (self._max_events or 0) and view.swept < len(view.slots):
-            number = view.base + view.swept
-            entry = view.sweep()
-            if entry.memo is GONE:
-                continue
-            if entry.id == number:
-                view.older[number] = entry
-            if entry.end == number:
-                first = view.call(entry.call)[0] if entry.call != entry.id else entry
-                if entry.outcome == "unknown" and view.may_land(first):
-                    continue  # it comes by again when it is settled, or can land no longer
-                if in_use is None:
-                    in_use = self._in_use() if view.deriving or view.in_flight() else set()
-                if first.id in in_use:
-                    self._spared.append(first)
-                    self._droppable -= len(view.call(first.id))
-                else:
-                    self._drop(first)
-
-    def _drop(self, first: Entry) -> None:
-        view = self._view
-        events = view.calls.pop(first.id, None) or [first]
-        own = self._sessions.get(first.origin.session)
-        for each in events:
-            view.older.pop(each.id, None)
-            self._count -= 1
-            self._droppable -= 1
-            view.drop(each)
-            if own is not None and each.outcome == "ok":
-                own.forget()
-        if own is not None and not own.held and self._max_events is not None:
-            self._idle[first.origin.session] = None
-            if len(self._idle) > self._max_events:
-                del self._sessions[self._idle.popitem(last=False)[0]]
-
-    def _in_use(self) -> set[int]:
-        """The calls that pending ones rest on, through reads."""
-        view = self._view
-        calls: set[int] = set()
-        stack = [key for each in view.resting() for key in each.depends_on]
-        while stack:
-            key = stack.pop()
-            source = view.find(key[0] if type(key) is tuple else key)
-            if source is not None and source.call not in calls:
-                calls.add(source.call)
-                if source.kind == "read":
-                    stack += source.depends_on
-        return calls
+                    self._retention.lapsed(first)
 
     # -- what sessions and people ask
 
@@ -685,13 +432,6 @@ class MemoryLog:
                         found[raw.dependency] = raw
             return list(found.values())
 
-    def judge(self, depends_on: Sequence[Key]) -> list[Raw]:
-        """What the log says now of these dependencies."""
-        with self._lock:
-            now = self._now()
-            self._catch_up(now)
-            return judge(self._view, Claim(None, None, depends_on), self._view.next, now)
-
     def find(self, number: Id) -> Entry | None:
         """The event that the log knows by this number."""
         with self._lock:
@@ -702,21 +442,6 @@ class MemoryLog:
         with self._lock:
             return self._view.next - 0.5, self._now()
 
-    def party(self, entry: Entry) -> Party:
-        """What a finding tells of an entry. O(1)."""
-        origin: Origin = entry.origin
-        return Party(
-            self.id_of(entry.id),
-            entry.name,
-            entry.kind,
-            entry.outcome,
-            moment(entry.start_time),
-            None if entry.end is None else moment(entry.start_time + entry.took),
-            origin.tool,
-            origin.agent,
-            origin.session,
-        )
-
     def findings(self, raws: Iterable[Raw], event: str, time: int | None = None) -> list[Finding]:
         """Findings of the kernel as people see them, as of ``time``, by default of now. O(findings)."""
         at = micros(self.now()) if time is None else time
@@ -725,41 +450,6 @@ class MemoryLog:
             for raw in raws
         ]
         return [finding(raw, event, at, self.party) for raw in told]
-
-    def event(self, entry: Entry) -> Event:
-        """The public face of an entry. O(1)."""
-        origin: Origin = entry.origin
-        extra: Extra = entry.extra or _NO_EXTRA
-        outcome = entry.outcome
-        end = None if outcome == "pending" else entry.end
-        start = moment(entry.start_time)
-        window = entry.window
-        return Event(
-            entry.name,
-            start,
-            None if end is None else moment(entry.start_time + entry.took),
-            None if window is None else window // 1_000_000 if window % 1_000_000 == 0 else window / 1_000_000,
-            tuple(self.dependency(key) for key in entry.depends_on),
-            entry.kind,  # type: ignore[arg-type]
-            self.id_of(entry.id),
-            entry.start,
-            end_seq=end,
-            outcome=outcome,  # type: ignore[arg-type]
-            call=self.id_of(entry.call),
-            parent=None if entry.parent is None else self.id_of(entry.parent),
-            session=origin.session,
-            batch=origin.batch,
-            run=origin.run,
-            agent=origin.agent,
-            tool=origin.tool,
-            observed_at=None if extra.seen_time is None else moment(extra.seen_time),
-            version=extra.version,
-            may_land_until=None if extra.until_time is None else moment(extra.until_time),
-        )
-
-    def dependency(self, key: Key) -> Dependency:
-        """The public face of a dependency."""
-        return Dependency(self.id_of(key[0]), key[1]) if type(key) is tuple else Dependency(self.id_of(key))
 
     def events(self) -> list[Event]:
         """The events that are held, oldest first. O(n)."""
@@ -776,14 +466,14 @@ class MemoryLog:
                 if first.outcome == "pending":
                     first.outcome, first.memo = "unknown", GONE
             self._clear(self._view.next)
+            self._ids.forget(self._view.next)
         for wake in waiting:
             wake()
 
     def __len__(self) -> int:
-        return self._count
+        return self._retention.count
 
     def _after_fork(self) -> None:
-        self._lock = threading.RLock()
         self._deferred.clear()
         self._waiters.clear()
         view = self._view
@@ -791,32 +481,7 @@ class MemoryLog:
         for entry in [*view.older.values(), *view.slots]:
             if entry.outcome == "pending" and entry.call == entry.id:
                 self._settle(entry, "unknown", now)
-        self._renew(view.next)
-
-
-class Registry(Sequence[Event]):
-    """The events of a log as a sequence, oldest first, as of each moment at which it is asked."""
-
-    def __init__(self, log: MemoryLog) -> None:
-        self._log = log
-
-    def __len__(self) -> int:
-        return len(self._log)
-
-    @overload
-    def __getitem__(self, index: int) -> Event: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Event]: ...
-
-    def __getitem__(self, index: int | slice) -> Event | list[Event]:
-        return self._log.events()[index]
-
-    def __iter__(self) -> Iterator[Event]:
-        return iter(self._log.events())
-
-    def __repr__(self) -> str:
-        return f"<registry of {len(self)} events>"
+        self._ids.renew(view.next)
 
 
 _BUSY = (
@@ -824,52 +489,4 @@ _BUSY = (
     " Close streams whose clean-up makes guarded calls, instead of leaving them to the garbage collector"
 )
 _UNNAMED: Sequence[Touch] = [("", "read", None)]
-_NO_EXTRA = Extra()
 _LAST = micros(datetime.max.replace(tzinfo=UTC))
-_live: weakref.WeakSet[MemoryLog] = weakref.WeakSet()
-
-
-def _was_end(event: Entry) -> Entry:
-    """What stands at the number of an end that was put off: its time, and no event."""
-    mark = Entry(0, "", "read", "failed", event.end, None, event.start_time + event.took, 0, (), None, 0, None)
-    mark.memo = GONE
-    return mark
-
-
-def _prefix() -> str:
-    return f"{uuid4().hex[:12]}-"
-
-
-_forking = threading.Lock()
-_held: list[MemoryLog] = []
-
-
-def _before_fork() -> None:
-    """Hold every log, so that the child's copy of it is in no one's middle."""
-    _forking.acquire()
-    for log in list(_live):
-        log._lock.acquire()
-        _held.append(log)
-
-
-def _after_fork_in_parent() -> None:
-    while _held:
-        _held.pop()._lock.release()
-    _forking.release()
-
-
-def _after_fork_in_child() -> None:
-    global _forking
-    _held.clear()
-    _forking = threading.Lock()
-    logs = list(_live)
-    for log in logs:
-        log._lock = threading.RLock()
-    for log in logs:
-        log._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
-    )

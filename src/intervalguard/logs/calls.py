@@ -1,0 +1,29 @@
+"""What the shell tells a log of a call: whose it is, and what its result told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import attrs
+
+
+@attrs.frozen(eq=False)
+class Origin:
+    """Whose call it is: shared by the calls of one tool in one session and turn."""
+
+    tool: str | None = None
+    session: str | None = None
+    batch: str | None = None
+    run: str | None = None
+    agent: str | None = None
+    probe: Callable[[str], Any] | None = None
+
+
+class Learned(NamedTuple):
+    """What a call's result told: names read, with their windows, the version, the instant seen."""
+
+    names: Sequence[tuple[str, int | None]] = ()
+    version: Any = None
+    observed_at: datetime | None = None

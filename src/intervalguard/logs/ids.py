@@ -1,0 +1,50 @@
+"""Ids: a log's random prefix and the number of the event, so no table of ids is kept."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+_KNOWN = 1024
+"""For so many ids it is kept which numbers they are: an id is named when it has just been seen."""
+
+
+class Ids:
+    """The ids of one log's numbers. A child of a fork has ids of its own from the fork on.
+
+    ``known`` are some ids and their numbers.
+    """
+
+    def __init__(self, first: int) -> None:
+        self.known: dict[str, int] = {}
+        self._first = first
+        self._prefixes: list[tuple[int, str]] = []
+        self.renew(first)
+
+    def renew(self, first: int) -> None:
+        """Give the numbers from ``first`` on a prefix of their own."""
+        self._since, self._prefix = first, f"{uuid4().hex[:12]}-"
+        self._prefixes.append((first, self._prefix))
+
+    def forget(self, first: int) -> None:
+        """Know the ids of the numbers before ``first`` no longer."""
+        self._first = first
+        self.known.clear()
+
+    def id_of(self, number: int) -> str:
+        if number >= self._since:
+            return f"{self._prefix}{number}"
+        return next(f"{prefix}{number}" for since, prefix in reversed(self._prefixes) if number >= since)
+
+    def number_of(self, id: str, stop: int) -> int | None:
+        """The inverse of `id_of` for a number below ``stop``; ``None`` for what is no id of such a one."""
+        prefix, dash, digits = id.rpartition("-")
+        if digits.isdecimal() and len(digits) < 20 and any(prefix + dash == each for _, each in self._prefixes):
+            number = int(digits)
+            if self._first <= number < stop and self.id_of(number) == id:
+                return number
+        return None
+
+    def keep(self, id: str, number: int) -> None:
+        if len(self.known) >= _KNOWN:
+            self.known.clear()
+        self.known[id] = number
