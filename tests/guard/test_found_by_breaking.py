@@ -15,6 +15,7 @@ import pytest
 from helpers import BASE, Clock, guard_at
 from hypothesis import given
 from hypothesis import strategies as st
+from judging import judged
 
 from intervalguard import (
     ConflictError,
@@ -192,7 +193,7 @@ def test_an_id_that_was_guessed_never_becomes_an_event(mode: Any, data: st.DataO
         assert len(guard.log) == before + 2
         made += [held.event, guard.log.events()[-1]]
         if guessed not in ids:
-            (raw,) = guard.log.judge(guard.keys(held.event.depends_on))
+            (raw,) = judged(guard.log, guard.keys(held.event.depends_on))
             assert REASONS[raw.grade] == "unknown-dependency"
     events = guard.log.events()
     for each in events:

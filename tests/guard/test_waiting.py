@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import sys
 import threading
@@ -474,3 +475,24 @@ def test_a_lost_race_says_what_is_in_the_way() -> None:
         assert isinstance(caught.value, GuardError)
         assert caught.value.name == name
     ended(block)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_who_has_given_up_is_woken_no_more(asynchronous: bool) -> None:
+    """A call in the way that takes hours does not gather what once waited for it: it has nobody to wake at its end."""
+    guard = Guard(wait_seconds=0.02)
+
+    async def give_up() -> None:
+        with pytest.raises(ConflictError):
+            async with guard.write("a"):
+                pass
+
+    hold = opened(guard.write("a"))
+    for _ in range(5):
+        if asynchronous:
+            asyncio.run(give_up())
+        else:
+            with pytest.raises(ConflictError), guard.write("a"):
+                pass
+    assert not guard.log._waiters
+    ended(hold)

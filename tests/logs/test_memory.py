@@ -135,7 +135,7 @@ def test_an_id_that_was_not_given_yet_is_unknown_for_good() -> None:
     tools = Tools()
     prefix, _, number = tools.read("a").id.partition("-")
     forged = f"{prefix}-{int(number) + 3}"
-    assert tools.log.number_of(forged) == forged
+    assert tools.log.number_of(forged) == f"{forged} (not given yet)"
     with tools.open("write", "b", depends_on={"id": forged, "name": "x/y"}, mode="observe") as pending:
         assert tools.read("z").id == forged
         assert tools.write("c").outcome == "ok"

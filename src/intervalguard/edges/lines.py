@@ -187,57 +187,57 @@ def _is_cut(error: json.JSONDecodeError) -> bool:
 
 
 def decoder() -> Callable[[int, bytes], Decoded]:
-    """The quickest way that is installed to `decode` each line of a piece."""
+    """The quickest way that is installed to `decode` each line of a piece.
+
+    Of several equal keys it takes the last, as most decoders do, and msgspec cares little for lines. So what it gives is
+    taken where it is sure that the piece says just that, and else each line is decoded by itself.
+    """
     try:
         import msgspec
     except ImportError:
-        return _decode_texts
-    parser = msgspec.json.Decoder()
-    wrong = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+        quick: Callable[[bytes], list[Any]] = _quick_texts
+        wrong: tuple[type[Exception], ...] = (ValueError, RecursionError, Fault)
+    else:
+        quick = msgspec.json.Decoder().decode_lines
+        wrong = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
     def decode_part(lines: int, part: bytes) -> Decoded:
-        try:
-            records: list[Record | None] = parser.decode_lines(part)
-        except wrong:
-            return _decode_texts(lines, part)
-        return (records, None) if _is_sure(lines, part, records) else _decode_texts(lines, part)
+        if part[:1] == b"{" and part[-1:] == b"}" and part.count(b"}\n{") == lines - 1:
+            try:
+                records: list[Any] = quick(part)
+            except wrong:
+                return _one_by_one(part)
+            if len(records) == lines and _has_no_key_twice(part, records):
+                return records, None
+        return _one_by_one(part)
 
     return decode_part
 
 
-def _decode_texts(lines: int, part: bytes) -> Decoded:
-    """The lines of a piece, by the standard library."""
-    scan = _decoder.raw_decode
+_plain = json.JSONDecoder(parse_constant=_constant)
+
+
+def _quick_texts(part: bytes) -> list[Any]:
+    """Each line by the standard library."""
+    return [*map(_plain.decode, part.decode("utf-8").split("\n"))]
+
+
+def _one_by_one(part: bytes) -> Decoded:
     decoded: list[Record | None] = []
     try:
-        try:
-            texts = part.decode("utf-8").split("\n")
-        except UnicodeDecodeError:
-            for line in part.split(b"\n"):
-                decoded.append(decode(line) if line and not line.isspace() else None)
-            return decoded, None
-        for text in texts:
-            if not text or text.isspace():
-                decoded.append(None)
-                continue
-            try:
-                record, end = scan(text)
-            except (ValueError, RecursionError):
-                record, end = None, -1
-            decoded.append(record if end == len(text) and type(record) is dict else decode(text.encode()))
+        for line in part.split(b"\n"):
+            decoded.append(decode(line) if line and not line.isspace() else None)
     except Fault as found:
         return decoded, found
     return decoded, None
 
 
-def _is_sure(lines: int, part: bytes, records: list[Any]) -> bool:
-    """Whether a decoder that takes the last of several equal keys, and cares little for lines, has read what is there.
+def _has_no_key_twice(part: bytes, records: list[Any]) -> bool:
+    """Whether it is sure that no object has a key twice. It may say no where none has.
 
-    Every line end is between two objects, and there is one object more: so each line has one. Each key is followed by
-    '":', so there are as many of these as keys, or more. No more than different keys: no key is given twice.
+    Each key is followed by '":', so there are as many of these as keys, or more. No more than different keys: no key is
+    given twice.
     """
-    if len(records) != lines or part[:1] != b"{" or part[-1:] != b"}" or part.count(b"}\n{") != lines - 1:
-        return False
     keys = part.count(b'":')
     if keys != sum(map(len, records)) and keys != sum(map(_keys, records)):
         return False

@@ -151,7 +151,7 @@ class Reader:
         once; what few have, one by one.
         """
         columns = _Columns(records)
-        ids = self._ids_of(columns)
+        ids = _ids_of(columns)
         names = self._names_of(columns)
         kinds = _kinds_of(columns)
         starts: Sequence[Any] = self._micros_of(columns, "start_time", up=False)
@@ -187,6 +187,8 @@ class Reader:
             )
         ]  # fmt: skip
         self.ids.update(zip(ids, entries, strict=True))
+        if len(self.ids) < first + len(ids):
+            raise self._twice(ids)
         forward, narrowed = self._rest(entries, columns.get("depends_on"))
 
         self.entries += entries
@@ -201,18 +203,6 @@ class Reader:
             self.nested += [first + place for place, parent in enumerate(parents) if parent is not None]
 
     # -- a field of many records
-
-    def _ids_of(self, columns: _Columns) -> Sequence[str]:
-        ids = columns.get("id")
-        if set(map(type, ids)) == {str} and all(ids) and len(set(ids)) == len(ids) and self.ids.keys().isdisjoint(ids):
-            return ids
-        id = next((id for id in ids if type(id) is not str or not id or id in self.ids), None)
-        if type(id) is str and id:
-            first = self.line_of(self.ids[id].start)
-            raise fault("id", id, f"is also the id of line {first}: an id names one event of a file")
-        if all("id" in record for record in columns.records):
-            raise fault("id", id, "is no id: it must be a text that is not empty")
-        raise Fault("id", None, "id is missing: every event of a file has one")
 
     def _names_of(self, columns: _Columns) -> Sequence[str]:
         try:
@@ -249,20 +239,19 @@ class Reader:
 
         Gives the places of those with an id that no line before has, and of those that narrow a name.
         """
+        if set(map(type, depends_on)) == {list} and set(map(len, depends_on)) == {1}:
+            alone = [listed[0] for listed in depends_on]
+            sources = [*map(self.ids.get, alone)] if set(map(type, alone)) == {str} else [None]
+            if None not in sources:
+                return self._rest_on(entries, cast("list[Entry]", sources)), []
         ids = self.ids
         forward: list[int] = []
         narrowed: list[int] = []
         for entry, listed in zip(entries, depends_on, strict=True):
-            if type(listed) is list and len(listed) == 1 and type(listed[0]) is str and listed[0] in ids:
-                source = ids[listed[0]]
-                entry.depends_on = (source.id,)
-                if source.start >= entry.start:
-                    forward.append(entry.start)
-                continue
-            if not listed and (listed is None or type(listed) is list):
-                continue
             if type(listed) is not list:
-                raise fault("depends_on", listed, "is no list: write a list of ids, as in ['e7']")
+                if listed is not None:
+                    raise fault("depends_on", listed, "is no list: write a list of ids, as in ['e7']")
+                continue
             keys = []
             for each in listed:
                 id, narrower = _dependency(each)
@@ -276,7 +265,19 @@ class Reader:
             entry.depends_on = tuple(keys)
         return forward, narrowed
 
+    def _rest_on(self, entries: list[Entry], sources: list[Entry]) -> list[int]:
+        """The same, where each rests on one event that is there."""
+        for entry, source in zip(entries, sources, strict=True):
+            entry.depends_on = (source.id,)
+        return [entry.start for entry, source in zip(entries, sources, strict=True) if source.start >= entry.start]
+
     # -- a field of one record
+
+    def _twice(self, ids: Sequence[str]) -> Fault:
+        held = {entry.id: entry for entry in self.entries}
+        id = next((id for id in ids if id in held), ids[0])
+        first = self.line_of(held[id].start) if id in held else 0
+        return fault("id", id, f"is also the id of line {first}: an id names one event of a file")
 
     def _name(self, record: Record) -> str:
         name: Any = record.get("name")
@@ -341,6 +342,16 @@ class Reader:
         except ValueError as error:
             raise Fault(field, window, str(error)) from None
         return self._windows.setdefault(window, window_micros(window))
+
+
+def _ids_of(columns: _Columns) -> Sequence[str]:
+    ids = columns.get("id")
+    if set(map(type, ids)) == {str} and all(ids):
+        return ids
+    if all("id" in record for record in columns.records):
+        wrong = next(id for id in ids if type(id) is not str or not id)
+        raise fault("id", wrong, "is no id: it must be a text that is not empty")
+    raise Fault("id", None, "id is missing: every event of a file has one")
 
 
 def _kinds_of(columns: _Columns) -> Sequence[str]:

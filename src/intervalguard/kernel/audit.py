@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from operator import attrgetter, itemgetter
-from typing import TypeAlias
 
 from .events import INEFFECTIVE, Event, micros
-from .index import Index
+from .index import Index, Roots, with_root
 from .staleness import Claim, Raw, judge
 from .views import Entry, Id, Key, Order, Position, entry, standing
 
 _start = attrgetter("start")
+
+_FEW = 4
+"""So many roots are kept of a read. Others are remembered as what their closure says."""
 
 
 class Replay(Index):
@@ -132,7 +134,7 @@ class Replay(Index):
     def _is_calm(self, first: Entry) -> bool:
         """Whether it is plain that nothing is wrong with a call. It may say no where it is so. O(dependencies).
 
-        It is plain where nothing but the *roots* of all that the call rests on was written since these began, and each
+        It is plain where nothing but the roots of all that the call rests on was written since these began, and each
         dependency is within its window. A read with calm sources keeps their roots as its ``memo``, if they are few.
         """
         calls, at, is_aged = self._calls, first.start, False
@@ -147,44 +149,18 @@ class Replay(Index):
                 return False
             if source.window is not None and first.start_time - source.start_time - source.took > source.window:
                 is_aged = True
+            below: Roots = (source,)
             if source.kind == "read" and source.depends_on:
                 if type(source.memo) is not tuple:
                     return False
-                more = _roots_of(source.memo, source)
-            else:
-                more = (source,)
-            for root in more:
+                below = with_root(source.memo, source)
+            for root in below:
                 if not self.undisturbed(root.name, root.start, at, root):
                     return False
-                roots = _roots_of(roots, root) if roots else more
+                roots = with_root(roots, root) if roots else below
         if first.kind == "read" and len(roots) <= _FEW:
             first.memo = roots
         return not is_aged
-
-
-Roots: TypeAlias = tuple[Entry, ...]
-
-_FEW = 4
-
-
-def _roots_of(roots: Roots, more: Entry) -> Roots:
-    """The roots of what has these and of one more. O(roots).
-
-    A root of several reads and writes of one name is one of them: a read that began first, or a write that ended before
-    the others began. What is not written since it began, but by itself, is not written since any other began.
-    """
-    for place, root in enumerate(roots):
-        if _is_root(root, more):
-            return roots
-        if _is_root(more, root):
-            return (*roots[:place], more, *roots[place + 1 :])
-    return (*roots, more)
-
-
-def _is_root(one: Entry, other: Entry) -> bool:
-    if one.name != other.name or one is other:
-        return one is other
-    return bool(one.start <= other.start if one.kind == "read" else one.end < other.start)
 
 
 def _refuse_twice(entries: Sequence[Entry]) -> None:

@@ -5,8 +5,8 @@ that was written has a node for the writes to it, each name above such a one a n
 about a name looks at its own two nodes and at those of the writes to the names above it.
 
 Nothing here is a second state: everything is a function of the events, and a test compares every answer with
-`SequenceView`'s. What the closures of derived reads said is remembered, and forgotten when a write that touches one of
-their names begins, ends or goes.
+`SequenceView`'s. What the closures of derived reads said is remembered, as a `Memo` at the first event of the call, and
+forgotten when a write that touches one of their names begins, ends or goes; or their `Roots` are, where these are few.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from copy import copy
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 from .events import prefixes
 from .staleness import NOT_SETTLED, SUPERSEDED, Said
@@ -115,13 +115,6 @@ class Node:
         if self.latest is None or self.latest < write.end:
             self.latest = write.end
 
-    def is_only(self, write: Entry | None, since: Position) -> bool:
-        """Whether ``write`` alone ended at or after ``since``. It may say no where it is so. O(1)."""
-        ok = self.ok
-        if ok is None or ok[-1] is not write or self.errors:
-            return False
-        return len(ok) == 1 or (ok.peaks is None and bool(ok[-2].end < since))
-
     def is_single(self) -> bool:
         """Whether one ``ok`` write is all that is known of the name."""
         others = self.errors or self.open or self.lost or self.watchers or self.dropped is not None
@@ -129,6 +122,27 @@ class Node:
 
     def empty(self) -> bool:
         return not (self.ok or self.errors or self.open or self.lost)
+
+
+Roots: TypeAlias = tuple[Entry, ...]
+"""Of several reads and writes, for each name one that stands for all: a read that began first, or a write that ended
+before the others began. What is not written since it began, but by itself, is not written since any other began."""
+
+
+def with_root(roots: Roots, more: Entry) -> Roots:
+    """The roots of what has these and of one more. O(roots)."""
+    for place, root in enumerate(roots):
+        if _is_root(root, more):
+            return roots
+        if _is_root(more, root):
+            return (*roots[:place], more, *roots[place + 1 :])
+    return (*roots, more)
+
+
+def _is_root(one: Entry, other: Entry) -> bool:
+    if one.name != other.name or one is other:
+        return one is other
+    return bool(one.start <= other.start if one.kind == "read" else one.end < other.start)
 
 
 class Memo:
@@ -285,8 +299,12 @@ class Index(ABC):
         for node in self._found.get(name) or self._conflicting(name):
             if node.open or node.lost:
                 return False
-            if node.latest is not None and node.latest >= since and not node.is_only(but, since):
-                return False
+            if node.latest is not None and node.latest >= since:
+                ok = node.ok
+                if not ok or ok[-1] is not but or node.errors:
+                    return False
+                if len(ok) > 1 and (ok.peaks is not None or ok[-2].end >= since):
+                    return False
         return True
 
     def first_after(self, name: str, after: Position, at: Position, spared: Spared) -> Entry | None:
@@ -323,8 +341,14 @@ class Index(ABC):
 
     # -- closures remembered
 
+    def is_calm(self, roots: Roots, at: Position) -> bool:
+        """Whether nothing but these roots was written since each began. It may say no where it is so. O(roots)."""
+        return all(self.undisturbed(root.name, root.start, at, root) for root in roots)
+
     def recall(self, call: Id, at: Position) -> Any:
         memo = self.call(call)[0].memo
+        if type(memo) is tuple:
+            return None if self.is_calm(memo, at) else MISSING
         if type(memo) is not Memo or memo.said is MISSING:
             return MISSING
         said = memo.said
@@ -348,7 +372,10 @@ class Index(ABC):
                 continue
             self._watch(name or source.name, first)
             built_on = self.call(source.call)[0]
-            if type(built_on.memo) is Memo and built_on is not first:
+            if type(built_on.memo) is tuple:
+                for root in built_on.memo:
+                    self._watch(root.name, first)
+            elif type(built_on.memo) is Memo and built_on is not first:
                 built_on.memo.build(first)
 
     def _is_final(self, said: Said | None) -> bool:

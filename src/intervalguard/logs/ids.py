@@ -35,12 +35,12 @@ class Ids:
             return f"{self._prefix}{number}"
         return next(f"{prefix}{number}" for since, prefix in reversed(self._prefixes) if number >= since)
 
-    def number_of(self, id: str, stop: int) -> int | None:
-        """The inverse of `id_of` for a number below ``stop``; ``None`` for what is no id of such a one."""
+    def number_of(self, id: str) -> int | None:
+        """The inverse of `id_of`, also for a number to come; ``None`` for what is no id of this log."""
         prefix, dash, digits = id.rpartition("-")
         if digits.isdecimal() and len(digits) < 20 and any(prefix + dash == each for _, each in self._prefixes):
             number = int(digits)
-            if self._first <= number < stop and self.id_of(number) == id:
+            if self._first <= number and self.id_of(number) == id:
                 return number
         return None
 

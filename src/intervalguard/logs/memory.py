@@ -89,13 +89,18 @@ class MemoryLog(Faces):
             return moment(self._now())
 
     def number_of(self, id: str) -> Id:
-        """The inverse of `id_of`; an id that is not this log's, or that it has yet to give, stands for itself."""
+        """The inverse of `id_of`; an id that is not this log's stands for itself.
+
+        One that the log has yet to give was guessed: it must never become the event that gets it.
+        """
         number = self._ids.known.get(id)
         if number is None:
             with self._lock:
-                number = self._ids.number_of(id, self._view.next)
+                number = self._ids.number_of(id)
                 if number is None:
                     return id
+                if number >= self._view.next:
+                    return f"{id} (not given yet)"
                 held = self._view.find(number)
                 if held is not None:
                     number = held.id  # the very int of the event, so that millions share it

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import attrs
 
-from ..kernel.admission import ADMITTED, Admit, Refuse, Touch, Wait
+from ..kernel.admission import ADMITTED, Admit, Decision, Refuse, Touch, Wait
 from ..kernel.events import Event, Outcome
 from ..kernel.explain import Finding
 from ..kernel.staleness import Grade, Probe, Raw
@@ -56,6 +56,7 @@ class Notice:
 NOTHING: Any = object()
 """``depends_on`` where a call does not give it. ``None`` is no dependency: it is what `last_event` says of nothing."""
 
+_Probes: TypeAlias = "Mapping[Id, Probe] | None"
 Asked: TypeAlias = "tuple[Origin, Sequence[Touch], tuple[Key, ...], Running | None]"
 """What is asked of the log for one call, resolved once, before any wait: whose it is, what it touches, what it rests on,
 and the call that it is made in."""
@@ -162,22 +163,10 @@ class Tool:
             self._warn_unstated()
         try:
             asked = self._asked(args, kwargs, depends_on)
-            probes = self._probe_all(asked[2]) if self.guard.log.probing else None
+            probes: _Probes = self._probe_all(asked[2]) if self.guard.log.probing else None
             decision, first = self._ask(asked, probes)
             if first is None:
-                deadline = time.monotonic() + (0 if _on_a_loop() else self.wait_seconds)
-                while first is None:
-                    assert isinstance(decision, Wait)
-                    left = deadline - time.monotonic() if decision.patient else 0
-                    if left <= 0:
-                        decision, first = self._ask(asked, probes, True)
-                    else:
-                        gate = threading.Lock()  # a finalizer on this very thread may open it, as it may not an Event
-                        gate.acquire()
-                        decision, first = self._ask(asked, probes, False, gate.release)
-                        if first is None and decision.patient:
-                            gate.acquire(timeout=min(left, threading.TIMEOUT_MAX))
-                            probes = self._probe_all(asked[2]) if self.guard.log.probing else None
+                probes, decision, first = self._wait(asked, probes, decision)
         except Exception as error:
             return self._undecided(error)
         return self._began(asked, probes, decision, first)
@@ -188,24 +177,54 @@ class Tool:
             self._warn_unstated()
         try:
             asked = self._asked(args, kwargs, depends_on)
-            probes = await self._probe_all_async(asked[2]) if self.guard.log.probing else None
+            probes: _Probes = await self._probe_all_async(asked[2]) if self.guard.log.probing else None
             decision, first = self._ask(asked, probes)
             if first is None:
-                deadline = time.monotonic() + (self.wait_seconds if _on_a_loop() else 0)
-                while first is None:
-                    assert isinstance(decision, Wait)
-                    left = deadline - time.monotonic() if decision.patient else 0
-                    if left <= 0:
-                        decision, first = self._ask(asked, probes, True)
-                    else:
-                        wake, woken = _loop_event()
-                        decision, first = self._ask(asked, probes, False, wake)
-                        if first is None and decision.patient:
-                            await woken(left)
-                            probes = await self._probe_all_async(asked[2]) if self.guard.log.probing else None
+                probes, decision, first = await self._wait_async(asked, probes, decision)
         except Exception as error:
             return self._undecided(error)
         return self._began(asked, probes, decision, first)
+
+    def _wait(self, asked: Asked, probes: _Probes, decision: Decision) -> tuple[_Probes, Decision, Entry]:
+        """Wait for what is in the way as long as it may be waited for, and ask anew, the last time for good."""
+        log, deadline = self.guard.log, time.monotonic() + (0 if _on_a_loop() else self.wait_seconds)
+        while isinstance(decision, Wait) and decision.patient and time.monotonic() < deadline:
+            gate = threading.Lock()  # a finalizer on this very thread may open it, as it may not an Event
+            gate.acquire()
+            decision, first = self._ask(asked, probes, False, gate.release)
+            if first is not None:
+                return probes, decision, first
+            assert isinstance(decision, Wait)
+            try:
+                if not decision.patient:
+                    break
+                gate.acquire(timeout=max(0, min(deadline - time.monotonic(), threading.TIMEOUT_MAX)))
+            finally:
+                log.stop_waiting(decision.blocker, gate.release)
+            probes = self._probe_all(asked[2]) if log.probing else None
+        decision, first = self._ask(asked, probes, True)
+        assert first is not None
+        return probes, decision, first
+
+    async def _wait_async(self, asked: Asked, probes: _Probes, decision: Decision) -> tuple[_Probes, Decision, Entry]:
+        """The same on an event loop."""
+        log, deadline = self.guard.log, time.monotonic() + (self.wait_seconds if _on_a_loop() else 0)
+        while isinstance(decision, Wait) and decision.patient and time.monotonic() < deadline:
+            wake, woken = _loop_event()
+            decision, first = self._ask(asked, probes, False, wake)
+            if first is not None:
+                return probes, decision, first
+            assert isinstance(decision, Wait)
+            try:
+                if not decision.patient:
+                    break
+                await woken(max(0, deadline - time.monotonic()))
+            finally:
+                log.stop_waiting(decision.blocker, wake)
+            probes = await self._probe_all_async(asked[2]) if log.probing else None
+        decision, first = self._ask(asked, probes, True)
+        assert first is not None
+        return probes, decision, first
 
     def _undecided(self, error: Exception) -> Running:
         """The guard cannot tell whether a call may begin: an error where that is enforced, else it runs unguarded."""
@@ -221,7 +240,7 @@ class Tool:
             stacklevel=4,
         )
 
-    def _began(self, asked: Asked, probes: Mapping[Id, Probe] | None, decision: Any, first: Entry) -> Running:
+    def _began(self, asked: Asked, probes: _Probes, decision: Decision, first: Entry) -> Running:
         guard = self.guard
         if first.outcome == "refused" or decision is not ADMITTED or guard.on_decision or guard.logger.isEnabledFor(10):
             self._tell(decision, first)
@@ -291,10 +310,10 @@ class Tool:
     def _ask(
         self,
         asked: Asked,
-        probes: Mapping[Id, Probe] | None,
+        probes: _Probes,
         waited: bool = False,
         wake: Callable[[], None] | None = None,
-    ) -> tuple[Any, Entry | None]:
+    ) -> tuple[Decision, Entry | None]:
         origin, touches, keys, outer = asked
         log = self.guard.log
         while outer is not None and (outer.done or outer.log is not log):

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from ..kernel.admission import LEAST, Refusal
 from ..kernel.events import Dependency, DependencyLike, Event, check_name, check_window, dependencies, window_micros
-from ..kernel.views import Id, Key, narrowed
+from ..kernel.views import Key, narrowed
 from ..logs.memory import MemoryLog, Origin
 from .blocks import Block
 from .calls import NOTHING, Mode, Notice, Tool
@@ -321,7 +321,7 @@ class Guard:
     def keys(self, depends_on: DependencyLike | Iterable[DependencyLike]) -> tuple[Key, ...]:
         """What a caller says that a call rests on, as the log knows it. Raises ``TypeError`` for what is none."""
         if type(depends_on) is list and len(depends_on) == 1 and type(depends_on[0]) is str:
-            return (self._number(depends_on[0]),)
+            return (self.log.number_of(depends_on[0]),)
         if depends_on is None or not isinstance(depends_on, str | Dependency | Event | Iterable):
             raise TypeError(
                 f"depends_on={depends_on!r} is nothing to rest on: pass an event, its id, Dependency(id, name) or a list of"
@@ -329,14 +329,8 @@ class Guard:
             )
         return tuple(dict.fromkeys(self._key(each) for each in dependencies(depends_on)))
 
-    def _number(self, id: str) -> Id:
-        number = self.log.number_of(id)
-        if type(number) is int and number > self.log.position():
-            return f"{id} (not given yet)"  # a guess of what the log will call an event to come must not become that event
-        return number
-
     def _key(self, given: Dependency) -> Key:
-        number = self._number(given.id)
+        number = self.log.number_of(given.id)
         if given.name is None:
             return number
         entry = self.log.find(number)
