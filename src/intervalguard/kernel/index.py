@@ -214,28 +214,37 @@ class Index(ABC):
             self._touch(write.name)
 
     def finish(self, write: Entry) -> None:
-        """A write, begun or not, counts from now on by its ``end`` and ``outcome``. O(depth + log n), amortized."""
+        """A write, begun or not, counts from now on by its ``end`` and ``outcome``. O(depth + log n), amortized.
+
+        What `Ended.add` and `Node.end` do for most writes is done here, for this is on the way of every call.
+        """
         nodes = self._nodes_of(write.name)
-        begun = self._unsettled and self._unsettled.pop(write.id, None) is not None
-        for node in nodes:
-            if begun:
+        if self._unsettled and self._unsettled.pop(write.id, None) is not None:
+            for node in nodes:
                 if node.open is not None and len(node.open) == 1 and node.open[0] is write:
                     node.open = None
                 else:
                     self._release(node, write)
-            if write.outcome == "ok":
+        outcome, end = write.outcome, write.end
+        if outcome == "ok":
+            for node in nodes:
                 held = node.ok
                 if held is None:
                     held = node.ok = Ended()
-                held.add(write)
-                if node.latest is None or node.latest < write.end:
-                    node.latest = write.end
-            elif write.outcome == "error":
+                if held.peaks is None and (not held or (held[-1].start <= write.start and held[-1].end <= end)):
+                    held.append(write)
+                else:
+                    held.add(write)
+                if node.latest is None or node.latest < end:
+                    node.latest = end
+        elif outcome == "error":
+            for node in nodes:
                 if node.errors is None:
                     node.errors = Ended()
                 node.end(node.errors, write)
-            elif write.outcome == "unknown":
-                self._unsettled[write.id] = write
+        elif outcome == "unknown":
+            self._unsettled[write.id] = write
+            for node in nodes:
                 if node.lost is None:
                     node.lost = []
                 insort(node.lost, write, key=_start)
