@@ -17,7 +17,6 @@ import argparse
 import json
 import platform
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -29,15 +28,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 
+from peak import peak
 from shapes import SHAPES
-
-
-def peak() -> float:
-    """The most memory that this process had, in megabytes. `resource` counts what it was forked from, too."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
 def usual(n: int) -> Iterator[dict[str, Any]]:

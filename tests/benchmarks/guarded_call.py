@@ -11,7 +11,6 @@ import functools
 import gc
 import json
 import platform
-import resource
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,8 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
+
+from peak import peak
 
 from intervalguard import Guard
 from intervalguard.logs import MemoryLog
@@ -84,7 +85,7 @@ def memory(count: int, distinct: int, chain: bool) -> tuple[float, float]:
     guard = Guard(MemoryLog(max_events=None))
     read = guard.tracked("orders/{order_id}", 30_000, writes=False)(lambda order_id: order_id)
     write = guard.tracked("orders/{order_id}", 30_000, writes=True)(lambda order_id: order_id)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak()
     tracing = tracemalloc.is_tracing()
     traced = tracemalloc.get_traced_memory()[0] if tracing else 0
     read("0")
@@ -93,8 +94,7 @@ def memory(count: int, distinct: int, chain: bool) -> tuple[float, float]:
         assert event is not None
         (read if chain or number % 2 else write)(str(number % distinct), depends_on=[event.id])
     used = tracemalloc.get_traced_memory()[0] - traced if tracing else 0
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used / count, (after - before) * 1024 / count
+    return used / count, (peak() - before) * 2**20 / count
 
 
 OLD = """
