@@ -26,7 +26,7 @@ from intervalguard import (
     tracked,
     with_event,
 )
-from intervalguard.shell.calls import last
+from intervalguard.shell.running import last
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,7 @@ from intervalguard import (
 from intervalguard.kernel.events import conflict, micros
 from intervalguard.kernel.staleness import REASONS, Claim, judge, verdict_of
 from intervalguard.kernel.views import SequenceView
-from intervalguard.shell.calls import current
+from intervalguard.shell.running import current
 
 # ------------------------------------------------------------------------------------------ before the body
 

@@ -499,7 +499,7 @@ def test_a_probe_is_a_read(events, data):
     assume(look.end <= at)
 
     def judged(view: SequenceView, version: str | None) -> tuple[str, str | None] | None:
-        probes = version and {read.id: Probe(version, look.start, look.end, micros(looked[1]))}
+        probes = version and {read.id: Probe(version != "v1", look.start, look.end, micros(looked[1]))}
         claim = Claim(first.call, first.parent, keys, probes or None)
         found = [raw for raw in judge(view, claim, at, micros(first.start_time)) if raw.dependency == read.id]
         return (REASONS[found[0].grade], found[0].by and found[0].by.id) if found else None

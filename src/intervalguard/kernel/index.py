@@ -12,116 +12,22 @@ forgotten when a write that touches one of their names begins, ends or goes; or 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left, bisect_right, insort
+from bisect import insort
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from operator import attrgetter
 from typing import Any, TypeAlias
 
 from .events import prefixes
+from .nodes import Ended, Node, first_of, node_of, taken_out
 from .staleness import NOT_SETTLED, SUPERSEDED, Said
 from .views import GONE, MISSING, Entry, Id, Key, Position, Spared
 
 _start = attrgetter("start")
-_end = attrgetter("end")
 
 _FOUND = 4096
 """For so many names it is kept which nodes conflict with them."""
-
-
-class Ended(list[Entry]):
-    """Writes that ended, by start. ``peaks`` are those that no earlier one outlasts: by start, and by end too.
-
-    ``peaks`` is ``None`` while that is all of them.
-    """
-
-    __slots__ = ("gone", "peaks")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.peaks: list[Entry] | None = None
-        self.gone = 0
-
-    def add(self, write: Entry) -> None:
-        """O(1) for a write that began last and ended last, else O(log n) and a move of the later ones."""
-        if self.peaks is None:
-            if not self or (self[-1].start <= write.start and self[-1].end <= write.end):
-                self.append(write)
-                return
-            self.peaks = list(self)
-        insort(self, write, key=_start)
-        peaks = self.peaks
-        place = bisect_right(peaks, write.start, key=_start)
-        if place == 0 or peaks[place - 1].end < write.end:
-            stop = bisect_right(peaks, write.end, lo=place, key=_end)
-            peaks[place:stop] = [write]
-
-    def first_after(self, after: Position, spared: Spared) -> Entry | None:
-        """The first that began after ``after`` and is not spared. O(log n + spared)."""
-        if self[-1].start <= after:
-            return None
-        for index in range(bisect_right(self, after, key=_start), len(self)):
-            if not spared(self[index]):
-                return self[index]
-        return None
-
-    def first_since(self, since: Position, spared: Spared) -> Entry | None:
-        """The first by start that ended at or after ``since`` and is not spared. O(log n + spared), if few are nested."""
-        peaks = self if self.peaks is None else self.peaks
-        place = bisect_left(peaks, since, key=_end)
-        if place == len(peaks):
-            return None
-        first = peaks[place]
-        if not spared(first):
-            return first
-        for index in range(bisect_left(self, first.start, key=_start), len(self)):
-            write = self[index]
-            if write.end >= since and not spared(write):
-                return write
-        return None
-
-    def forget(self) -> None:
-        """Let go of what was dropped, once it is the half. Amortized O(1) a drop."""
-        self.gone += 1
-        if self.gone * 2 > len(self):
-            self[:] = [write for write in self if write.memo is not GONE]
-            if self.peaks is not None:
-                self.peaks = [write for write in self.peaks if write.memo is not GONE]
-            self.gone = 0
-
-
-class Node:
-    """The writes to one name, or below one name."""
-
-    __slots__ = ("above", "all", "dropped", "errors", "latest", "limit", "lost", "name", "names", "ok", "open", "watchers")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.names = 0
-        self.above: tuple[Node, ...] = ()
-        self.all: tuple[Node, ...] = (self,)
-        self.ok: Ended | None = None
-        self.errors: Ended | None = None
-        self.open: list[Entry] | None = None
-        self.lost: list[Entry] | None = None
-        self.latest: Position = None
-        self.dropped: Position = None
-        self.watchers: list[Entry] | None = None
-        self.limit = 8
-
-    def end(self, held: Ended, write: Entry) -> None:
-        held.add(write)
-        if self.latest is None or self.latest < write.end:
-            self.latest = write.end
-
-    def is_single(self) -> bool:
-        """Whether one ``ok`` write is all that is known of the name."""
-        others = self.errors or self.open or self.lost or self.watchers or self.dropped is not None
-        return self.ok is not None and len(self.ok) == 1 and not others
-
-    def empty(self) -> bool:
-        return not (self.ok or self.errors or self.open or self.lost)
 
 
 Roots: TypeAlias = tuple[Entry, ...]
@@ -317,22 +223,22 @@ class Index(ABC):
         return True
 
     def first_after(self, name: str, after: Position, at: Position, spared: Spared) -> Entry | None:
-        return _first(node.ok.first_after(after, spared) for node in self._conflicting(name) if node.ok)
+        return first_of(node.ok.first_after(after, spared) for node in self._conflicting(name) if node.ok)
 
     def first_ended(self, name: str, outcome: str, since: Position, at: Position, spared: Spared) -> Entry | None:
         if outcome == "ok":
-            return _first(node.ok.first_since(since, spared) for node in self._conflicting(name) if node.ok)
-        return _first(node.errors.first_since(since, spared) for node in self._conflicting(name) if node.errors)
+            return first_of(node.ok.first_since(since, spared) for node in self._conflicting(name) if node.ok)
+        return first_of(node.errors.first_since(since, spared) for node in self._conflicting(name) if node.errors)
 
     def first_open(self, name: str, at: Position, spared: Spared) -> Entry | None:
-        return _first(
+        return first_of(
             next((write for write in node.open if not spared(write)), None)
             for node in self._conflicting(name)
             if node.open
         )
 
     def first_lost(self, name: str, at: Position, spared: Spared) -> Entry | None:
-        return _first(
+        return first_of(
             next((write for write in node.lost if not spared(write)), None)
             for node in self._conflicting(name)
             if node.lost
@@ -438,7 +344,7 @@ class Index(ABC):
         if isinstance(held, Node):
             return held
         self._found.clear()
-        node = Node(name) if held is None else _node_of(held)
+        node = Node(name) if held is None else node_of(held)
         above = []
         for prefix in prefixes(name):
             under = self._below.get(prefix)
@@ -463,15 +369,15 @@ class Index(ABC):
             if len(self._found) >= _FOUND:
                 self._found.clear()
             held = [self._at.get(name), self._below.get(name), *map(self._at.get, prefixes(name))]
-            nodes = tuple(each if isinstance(each, Node) else _node_of(each) for each in held if each is not None)
+            nodes = tuple(each if isinstance(each, Node) else node_of(each) for each in held if each is not None)
             self._found[name] = nodes
         return nodes
 
     def _release(self, node: Node, write: Entry) -> None:
         """Take a write out of those that have not ended, or that may still land."""
-        if node.open is not None and _taken_out(node.open, write):
+        if node.open is not None and taken_out(node.open, write):
             node.open = node.open or None
-        elif node.lost is not None and _taken_out(node.lost, write):
+        elif node.lost is not None and taken_out(node.lost, write):
             node.lost = node.lost or None
 
     def _forget_names(self, name: str) -> None:
@@ -502,33 +408,3 @@ class Index(ABC):
                     del self._below[under.name]
             if old.dropped is not None and (self._floor is None or self._floor < old.dropped):
                 self._floor = old.dropped
-
-
-def _node_of(write: Entry) -> Node:
-    """A node for a name that was written once."""
-    node = Node(write.name)
-    node.ok = Ended()
-    node.end(node.ok, write)
-    return node
-
-
-def _taken_out(writes: list[Entry], write: Entry) -> bool:
-    """Whether ``write`` was among ``writes``, which are by start; it is not any more. O(1) for the last, else O(log n)."""
-    if writes[-1] is write:
-        writes.pop()
-        return True
-    for place in range(bisect_left(writes, write.start, key=_start), len(writes)):
-        if writes[place] is write:
-            del writes[place]
-            return True
-        if writes[place].start != write.start:
-            break
-    return False
-
-
-def _first(writes: Iterable[Entry | None]) -> Entry | None:
-    first: Entry | None = None
-    for write in writes:
-        if write is not None and (first is None or write.start < first.start):
-            first = write
-    return first

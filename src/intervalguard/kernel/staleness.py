@@ -91,9 +91,9 @@ class Raw(NamedTuple):
 
 
 class Probe(NamedTuple):
-    """A look at the current version of a dependency: what it is, and the interval of the look."""
+    """A look at the current version of a dependency: whether it is another than was read, and the interval of the look."""
 
-    version: Any
+    is_another: bool
     start: Position
     end: Position
     end_time: Any
@@ -155,16 +155,11 @@ def _dependency(view: View, claim: Claims, id: Id, name: str | None, at: Positio
         return worst
     if read.window is not None and (worst is None or worst.grade < EXPIRED) and _expired(read, probe, time):
         worst = Said(EXPIRED, None, None)
-    if probe is not None and _moved(read, probe) and (worst is None or worst.grade < VERSION):
+    if probe is not None and probe.is_another and (worst is None or worst.grade < VERSION):
         worst = None if worst is None and _told_of(view, read, at) else Said(VERSION, None, None)
     if read.kind == "read" and view.is_derived(read):
         worst = _worst(worst, _derived(view, claim, read, at))
     return worst
-
-
-def _moved(read: Entry, probe: Probe) -> bool:
-    """Whether the version of what was read is another now."""
-    return read.extra is None or bool(probe.version != read.extra.version)
 
 
 def _told_of(view: View, read: Entry, at: Position) -> bool:
@@ -190,7 +185,7 @@ def _told_of(view: View, read: Entry, at: Position) -> bool:
 
 def _expired(read: Entry, probe: Probe | None, time: Any) -> bool:
     """Whether the read outlived its window. At the boundary it has not."""
-    if probe is not None and not _moved(read, probe):
+    if probe is not None and not probe.is_another:
         seen = probe.end_time
     elif read.extra is not None and read.extra.seen_time is not None:
         seen = read.extra.seen_time
@@ -213,7 +208,7 @@ def _edge(
     since, until = read.start, read.end
     if read.extra is not None:
         since, until = observation(read)
-    if probe is not None and not _moved(read, probe):
+    if probe is not None and not probe.is_another:
         since, until = probe.start, probe.end
     settled = read.outcome == "ok" and read.end <= at
     if settled and view.undisturbed(name, since, at, read):

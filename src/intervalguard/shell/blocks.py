@@ -6,7 +6,8 @@ from types import TracebackType
 from typing import Any
 
 from ..kernel.events import Event
-from .calls import Running, Tool, current
+from .calls import Tool
+from .running import Running, current
 
 
 class Block:

@@ -6,28 +6,28 @@ thread's event and one on a loop's future; `Tool.leave`, `Tool.fail` and `Tool.c
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from contextvars import ContextVar, Token
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import attrs
 
 from ..kernel.admission import ADMITTED, Admit, Decision, Refuse, Touch, Wait
-from ..kernel.events import Event, Outcome
+from ..kernel.events import Outcome
 from ..kernel.explain import Finding
-from ..kernel.staleness import Grade, Probe, Raw
-from ..kernel.views import GONE, Entry, Id, Key
-from ..logs.memory import Learned, MemoryLog, Origin
+from ..kernel.staleness import Grade, Raw
+from ..kernel.views import GONE, Entry, Key
+from ..logs.memory import Learned, Origin
 from .errors import ConflictError, GuardError, LeaseLostError, Phase, StaleReadError, UnknownDependencyError
 from .names import Names
 from .outcomes import outcome_of
+from .probes import Probes, probe_all, probe_all_async
+from .running import Running, current, last, settle_when_it_can
 from .sessions import Seat, seat
+from .waits import loop_event, on_a_loop
 
 if TYPE_CHECKING:
     from .guard import Guard
@@ -56,66 +56,9 @@ class Notice:
 NOTHING: Any = object()
 """``depends_on`` where a call does not give it. ``None`` is no dependency: it is what `last_event` says of nothing."""
 
-_Probes: TypeAlias = "Mapping[Id, Probe] | None"
 Asked: TypeAlias = "tuple[Origin, Sequence[Touch], tuple[Key, ...], Running | None]"
 """What is asked of the log for one call, resolved once, before any wait: whose it is, what it touches, what it rests on,
 and the call that it is made in."""
-
-
-class Running:
-    """A call that was let through, until it is settled. ``handled`` is the exception that was being handled before it."""
-
-    __slots__ = ("done", "first", "handled", "log", "outer", "probes")
-
-    def __init__(
-        self, log: MemoryLog, first: Entry, outer: Running | None, probes: Mapping[Id, Probe] | None
-    ) -> None:
-        self.log = log
-        self.first = first
-        self.outer = outer
-        self.probes = probes
-        self.handled = sys.exception()
-        self.done = False
-
-    def __del__(self) -> None:
-        """An interrupt may come where nothing catches it: a call that nobody will settle any more is lost."""
-        if self.first is not None and self.first.outcome == "pending":
-            _settle_when_it_can(self, "unknown")
-
-    @classmethod
-    def unguarded(cls) -> Running:
-        """Stands for a call that no log knows of."""
-        nobody = cls(None, None, current.get(), None)  # type: ignore[arg-type]
-        nobody.done = True
-        return nobody
-
-
-current: ContextVar[Running | None] = ContextVar("intervalguard_current", default=None)
-"""The call whose body runs here."""
-
-
-def back_to(token: Token[Running | None]) -> None:
-    """Put back what `current` was, unless the call ended in another context, as of a task that was destroyed."""
-    try:  # noqa: SIM105 - it is on the way of every asynchronous call
-        current.reset(token)
-    except ValueError:
-        pass
-
-
-last: ContextVar[Running | None] = ContextVar("intervalguard_last", default=None)
-"""The call that was settled last here."""
-
-
-def last_event() -> Event | None:
-    """The first event of the guarded call that ended last in this thread or task; ``None`` before any has. O(1)."""
-    call = last.get()
-    return None if call is None or not call.first.name else call.log.event(call.first)
-
-
-def _settle_when_it_can(running: Running, outcome: Outcome, may_land_for: int | None = None) -> None:
-    """Settle a call now, or, where the log is locked or fails, in its next step: it keeps what is to be settled."""
-    with suppress(Exception):
-        running.log.settle_from_anywhere(running.first, outcome, may_land_for)
 
 
 @attrs.define(eq=False, slots=True)
@@ -163,7 +106,7 @@ class Tool:
             self._warn_unstated()
         try:
             asked = self._asked(args, kwargs, depends_on)
-            probes: _Probes = self._probe_all(asked[2]) if self.guard.log.probing else None
+            probes: Probes = probe_all(self, asked[2]) if self.guard.log.probing else None
             decision, first = self._ask(asked, probes)
             if first is None:
                 probes, decision, first = self._wait(asked, probes, decision)
@@ -177,7 +120,7 @@ class Tool:
             self._warn_unstated()
         try:
             asked = self._asked(args, kwargs, depends_on)
-            probes: _Probes = await self._probe_all_async(asked[2]) if self.guard.log.probing else None
+            probes: Probes = await probe_all_async(self, asked[2]) if self.guard.log.probing else None
             decision, first = self._ask(asked, probes)
             if first is None:
                 probes, decision, first = await self._wait_async(asked, probes, decision)
@@ -185,9 +128,9 @@ class Tool:
             return self._undecided(error)
         return self._began(asked, probes, decision, first)
 
-    def _wait(self, asked: Asked, probes: _Probes, decision: Decision) -> tuple[_Probes, Decision, Entry]:
+    def _wait(self, asked: Asked, probes: Probes, decision: Decision) -> tuple[Probes, Decision, Entry]:
         """Wait for what is in the way as long as it may be waited for, and ask anew, the last time for good."""
-        log, deadline = self.guard.log, time.monotonic() + (0 if _on_a_loop() else self.wait_seconds)
+        log, deadline = self.guard.log, time.monotonic() + (0 if on_a_loop() else self.wait_seconds)
         while isinstance(decision, Wait) and decision.patient and time.monotonic() < deadline:
             gate = threading.Lock()  # a finalizer on this very thread may open it, as it may not an Event
             gate.acquire()
@@ -201,16 +144,16 @@ class Tool:
                 gate.acquire(timeout=max(0, min(deadline - time.monotonic(), threading.TIMEOUT_MAX)))
             finally:
                 log.stop_waiting(decision.blocker, gate.release)
-            probes = self._probe_all(asked[2]) if log.probing else None
+            probes = probe_all(self, asked[2]) if log.probing else None
         decision, first = self._ask(asked, probes, True)
         assert first is not None
         return probes, decision, first
 
-    async def _wait_async(self, asked: Asked, probes: _Probes, decision: Decision) -> tuple[_Probes, Decision, Entry]:
+    async def _wait_async(self, asked: Asked, probes: Probes, decision: Decision) -> tuple[Probes, Decision, Entry]:
         """The same on an event loop."""
-        log, deadline = self.guard.log, time.monotonic() + (self.wait_seconds if _on_a_loop() else 0)
+        log, deadline = self.guard.log, time.monotonic() + (self.wait_seconds if on_a_loop() else 0)
         while isinstance(decision, Wait) and decision.patient and time.monotonic() < deadline:
-            wake, woken = _loop_event()
+            wake, woken = loop_event()
             decision, first = self._ask(asked, probes, False, wake)
             if first is not None:
                 return probes, decision, first
@@ -221,7 +164,7 @@ class Tool:
                 await woken(max(0, deadline - time.monotonic()))
             finally:
                 log.stop_waiting(decision.blocker, wake)
-            probes = await self._probe_all_async(asked[2]) if log.probing else None
+            probes = await probe_all_async(self, asked[2]) if log.probing else None
         decision, first = self._ask(asked, probes, True)
         assert first is not None
         return probes, decision, first
@@ -240,7 +183,7 @@ class Tool:
             stacklevel=4,
         )
 
-    def _began(self, asked: Asked, probes: _Probes, decision: Decision, first: Entry) -> Running:
+    def _began(self, asked: Asked, probes: Probes, decision: Decision, first: Entry) -> Running:
         guard = self.guard
         if first.outcome == "refused" or decision is not ADMITTED or guard.on_decision or guard.logger.isEnabledFor(10):
             self._tell(decision, first)
@@ -310,7 +253,7 @@ class Tool:
     def _ask(
         self,
         asked: Asked,
-        probes: _Probes,
+        probes: Probes,
         waited: bool = False,
         wake: Callable[[], None] | None = None,
     ) -> tuple[Decision, Entry | None]:
@@ -359,7 +302,7 @@ class Tool:
                 fault, learned = self._learned(args, kwargs, result)
             except BaseException:
                 running.done = True
-                _settle_when_it_can(running, "error" if self.writes is None else "ok")
+                settle_when_it_can(running, "error" if self.writes is None else "ok")
                 raise
             if fault is not None and self.writes is None:
                 outcome = "error"
@@ -369,7 +312,7 @@ class Tool:
             decision = running.log.settle(running.first, outcome, self.asked, self.bears, running.probes, learned)
         except Exception as error:
             fault = error
-            _settle_when_it_can(running, "error" if self.writes is None else "ok")
+            settle_when_it_can(running, "error" if self.writes is None else "ok")
         last.set(running)
         if fault is not None or decision is None or decision.findings:
             self._tell_end(running, decision, fault, result)
@@ -412,13 +355,13 @@ class Tool:
         running.done = True
         outcome = outcome_of(error, running.handled, self.no_effect_on, self.unknown_on, closing)
         if closing or isinstance(error, GeneratorExit):
-            _settle_when_it_can(running, outcome, self.may_land_for)
+            settle_when_it_can(running, outcome, self.may_land_for)
             return
         try:
             running.log.settle(running.first, outcome, may_land_for=self.may_land_for)
         except Exception as fault:  # what the body raised is what comes out
             self.guard.logger.warning("%r ended as %r, which the log cannot record yet", self.name, outcome, exc_info=fault)
-            _settle_when_it_can(running, outcome, self.may_land_for)
+            settle_when_it_can(running, outcome, self.may_land_for)
         last.set(running)
 
     def close(self, running: Running, lost: bool = False, forgotten: bool = False) -> None:
@@ -429,50 +372,9 @@ class Tool:
         if not running.done:
             running.done = True
             outcome: Outcome = "unknown" if lost else "ok" if self.writes is None else "error"
-            _settle_when_it_can(running, outcome, self.may_land_for)
+            settle_when_it_can(running, outcome, self.may_land_for)
             if not forgotten:
                 last.set(running)
-
-    # -- probes
-
-    def _probed(self, keys: Sequence[Key]) -> list[tuple[Id, Entry]]:
-        """The dependencies of which a version is known, and a way to look at the current one."""
-        found = []
-        for key in keys:
-            id = key[0] if type(key) is tuple else key
-            entry = self.guard.log.find(id)
-            if entry is not None and entry.extra is not None and entry.extra.version is not None and entry.origin.probe:
-                found.append((id, entry))
-        return found
-
-    def _probe_all(self, keys: Sequence[Key]) -> dict[Id, Probe] | None:
-        """A look at the current version of each of them; ``None`` where there is none to look at."""
-        probes: dict[Id, Probe] = {}
-        for id, entry in self._probed(keys):
-            try:
-                start, _ = self.guard.log.ticks()
-                version = entry.origin.probe(entry.name)
-                if isinstance(version, Awaitable):
-                    if hasattr(version, "close"):
-                        version.close()
-                    raise TypeError(f"it is async, and {self.name!r}, which rests on what it read, is not")
-                probes[id] = Probe(_Compared(version, entry), start, *self.guard.log.ticks())
-            except Exception as error:
-                self.fault(f"probe= of {entry.origin.tool!r} failed", error)
-        return probes or None
-
-    async def _probe_all_async(self, keys: Sequence[Key]) -> dict[Id, Probe] | None:
-        probes: dict[Id, Probe] = {}
-        for id, entry in self._probed(keys):
-            try:
-                start, _ = self.guard.log.ticks()
-                version = entry.origin.probe(entry.name)
-                if isinstance(version, Awaitable):
-                    version = await version
-                probes[id] = Probe(_Compared(version, entry), start, *self.guard.log.ticks())
-            except Exception as error:
-                self.fault(f"probe= of {entry.origin.tool!r} failed", error)
-        return probes or None
 
     # -- faults, notices
 
@@ -501,19 +403,6 @@ class Tool:
                 guard.logger.exception("on_decision= raised; the decision stands")
 
 
-class _Compared:
-    """A version that was compared with the one read before the log is asked: the user's ``!=`` may raise, or take long."""
-
-    __slots__ = ("_moved",)
-
-    def __init__(self, version: Any, read: Entry) -> None:
-        assert read.extra is not None
-        self._moved = bool(version != read.extra.version)
-
-    def __ne__(self, _: object) -> bool:
-        return self._moved
-
-
 def _refused(raws: Sequence[Raw], least: Grade) -> list[Raw]:
     return [raw for raw in raws if raw.grade >= least]
 
@@ -531,32 +420,3 @@ def _aware(moment: Any) -> datetime | None:
     if not isinstance(moment, datetime) or moment.utcoffset() is None:
         raise ValueError(f"observed_at={moment!r} is no datetime with a time zone")
     return moment
-
-
-def _on_a_loop() -> bool:
-    """Whether this thread runs an event loop, which a wait would stop."""
-    asyncio = sys.modules.get("asyncio")
-    return asyncio is not None and asyncio._get_running_loop() is not None
-
-
-def _loop_event() -> tuple[Callable[[], None], Callable[[float], Awaitable[None]]]:
-    """A thread-safe way to wake the running loop's task, and the wait for it."""
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    woken: asyncio.Future[None] = loop.create_future()
-
-    def set_result() -> None:
-        if not woken.done():
-            woken.set_result(None)
-
-    def wake() -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(set_result)
-
-    async def wait(seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await woken
-
-    return wake, wait

@@ -12,10 +12,10 @@ from ..kernel.events import DependencyLike, Event, dependencies, micros, window_
 from ..kernel.explain import quoted
 from ..kernel.staleness import HISTORY_DROPPED, UNKNOWN_DEPENDENCY
 from ..logs.memory import MemoryLog, Registry
-from .calls import last_event
 from .errors import UnknownDependencyError
 from .guard import Guard, ToolOptions
 from .names import NameSpec
+from .running import last_event
 from .wrappers import Guarded, is_stream
 
 P = ParamSpec("P")

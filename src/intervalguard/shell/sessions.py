@@ -147,7 +147,7 @@ class Session:
 
         Raises ``TypeError`` for a generator function, whose body runs where it is consumed: bind what consumes it.
         """
-        from .calls import current
+        from .running import current
 
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(f"{function!r} is a stream, whose body runs where it is consumed: bind the function that does")

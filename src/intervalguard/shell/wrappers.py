@@ -15,7 +15,8 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from ..kernel.events import DependencyLike
-from .calls import NOTHING, Running, Tool, back_to, current
+from .calls import NOTHING, Tool
+from .running import Running, back_to, current
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")

@@ -1,0 +1,69 @@
+"""A call that was let through, until it is settled, and which of them runs or ended last here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from contextvars import ContextVar, Token
+
+from ..kernel.events import Event, Outcome
+from ..kernel.staleness import Probe
+from ..kernel.views import Entry, Id
+from ..logs.memory import MemoryLog
+
+
+class Running:
+    """A call that was let through, until it is settled. ``handled`` is the exception that was being handled before it."""
+
+    __slots__ = ("done", "first", "handled", "log", "outer", "probes")
+
+    def __init__(
+        self, log: MemoryLog, first: Entry, outer: Running | None, probes: Mapping[Id, Probe] | None
+    ) -> None:
+        self.log = log
+        self.first = first
+        self.outer = outer
+        self.probes = probes
+        self.handled = sys.exception()
+        self.done = False
+
+    def __del__(self) -> None:
+        """An interrupt may come where nothing catches it: a call that nobody will settle any more is lost."""
+        if self.first is not None and self.first.outcome == "pending":
+            settle_when_it_can(self, "unknown")
+
+    @classmethod
+    def unguarded(cls) -> Running:
+        """Stands for a call that no log knows of."""
+        nobody = cls(None, None, current.get(), None)  # type: ignore[arg-type]
+        nobody.done = True
+        return nobody
+
+
+current: ContextVar[Running | None] = ContextVar("intervalguard_current", default=None)
+"""The call whose body runs here."""
+
+
+def back_to(token: Token[Running | None]) -> None:
+    """Put back what `current` was, unless the call ended in another context, as of a task that was destroyed."""
+    try:  # noqa: SIM105 - it is on the way of every asynchronous call
+        current.reset(token)
+    except ValueError:
+        pass
+
+
+last: ContextVar[Running | None] = ContextVar("intervalguard_last", default=None)
+"""The call that was settled last here."""
+
+
+def last_event() -> Event | None:
+    """The first event of the guarded call that ended last in this thread or task; ``None`` before any has. O(1)."""
+    call = last.get()
+    return None if call is None or not call.first.name else call.log.event(call.first)
+
+
+def settle_when_it_can(running: Running, outcome: Outcome, may_land_for: int | None = None) -> None:
+    """Settle a call now, or, where the log is locked or fails, in its next step: it keeps what is to be settled."""
+    with suppress(Exception):
+        running.log.settle_from_anywhere(running.first, outcome, may_land_for)
