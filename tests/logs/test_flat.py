@@ -205,7 +205,20 @@ def what_a_session_did_before(count: int) -> Call:
     return lambda: log.resting("session", ["orders"], None)
 
 
+# ---------------------------------------------------------------------------------------------- a call's own writes
+
+
+def a_read_of_a_call_that_wrote_much(count: int) -> Call:
+    """A call read a whole and wrote many parts of it; another rests on that read. Its own writes are no news to it."""
+    log = MemoryLog(max_events=None)
+    write(log, "orders/0")
+    first = begun(log, [("orders", "read", None), *((f"orders/{number}", "write", None) for number in range(count))])
+    log.settle(first, "ok")
+    return lambda: write(log, "results/42", (first.id,))
+
+
 SHAPES: list[Callable[[int], Call]] = [
+    a_read_of_a_call_that_wrote_much,
     lost_writes,
     lost_writes_that_rested,
     pending_writes,

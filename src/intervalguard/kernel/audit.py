@@ -155,7 +155,7 @@ class Replay(Index):
                     return False
                 below = with_root(source.memo, source)
             for root in below:
-                if not self.undisturbed(root.name, root.start, at, root):
+                if not self.undisturbed(root.name, root.start, at, root.call):
                     return False
                 roots = with_root(roots, root) if roots else below
         if first.kind == "read" and len(roots) <= _FEW:

@@ -142,7 +142,11 @@ class Index(ABC):
                 else:
                     held.add(write)
                 if node.latest is None or node.latest < end:
+                    if node.by != write.call:
+                        node.before, node.by = node.latest, write.call
                     node.latest = end
+                else:
+                    node.end_earlier(write)
         elif outcome == "error":
             for node in nodes:
                 if node.errors is None:
@@ -208,18 +212,18 @@ class Index(ABC):
 
     # -- the questions of a view
 
-    def undisturbed(self, name: str, since: Position, at: Position, but: Entry | None = None) -> bool:
+    def undisturbed(self, name: str, since: Position, at: Position, but: Id = None) -> bool:
         if self._dropped is not None and self._dropped >= since and self.dropped_since(name, since):
             return False
         for node in self._found.get(name) or self._conflicting(name):
             if node.open or node.lost:
                 return False
-            if node.latest is not None and node.latest >= since:
-                ok = node.ok
-                if not ok or ok[-1] is not but or node.errors:
-                    return False
-                if len(ok) > 1 and (ok.peaks is not None or ok[-2].end >= since):
-                    return False
+            if (
+                node.latest is not None
+                and node.latest >= since
+                and (node.by != but or (node.before is not None and node.before >= since))
+            ):
+                return False
         return True
 
     def first_after(self, name: str, after: Position, at: Position, spared: Spared) -> Entry | None:
@@ -258,7 +262,7 @@ class Index(ABC):
 
     def is_calm(self, roots: Roots, at: Position) -> bool:
         """Whether nothing but these roots was written since each began. It may say no where it is so. O(roots)."""
-        return all(self.undisturbed(root.name, root.start, at, root) for root in roots)
+        return all(self.undisturbed(root.name, root.start, at, root.call) for root in roots)
 
     def recall(self, call: Id, at: Position) -> Any:
         memo = self.call(call)[0].memo

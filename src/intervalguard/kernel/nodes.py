@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from operator import attrgetter
 
-from .views import GONE, Entry, Position, Spared
+from .views import GONE, Entry, Id, Position, Spared
 
 _start = attrgetter("start")
 _end = attrgetter("end")
@@ -74,9 +74,28 @@ class Ended(list[Entry]):
 
 
 class Node:
-    """The writes to one name, or below one name."""
+    """The writes to one name, or below one name.
 
-    __slots__ = ("above", "all", "dropped", "errors", "latest", "limit", "lost", "name", "names", "ok", "open", "watchers")
+    ``latest`` is the last end of all that ended, and ``by`` the call whose write that was. No write of another call
+    ended after ``before``.
+    """
+
+    __slots__ = (
+        "above",
+        "all",
+        "before",
+        "by",
+        "dropped",
+        "errors",
+        "latest",
+        "limit",
+        "lost",
+        "name",
+        "names",
+        "ok",
+        "open",
+        "watchers",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -88,6 +107,8 @@ class Node:
         self.open: list[Entry] | None = None
         self.lost: list[Entry] | None = None
         self.latest: Position = None
+        self.by: Id = None
+        self.before: Position = None
         self.dropped: Position = None
         self.watchers: list[Entry] | None = None
         self.limit = 8
@@ -95,7 +116,16 @@ class Node:
     def end(self, held: Ended, write: Entry) -> None:
         held.add(write)
         if self.latest is None or self.latest < write.end:
+            if self.by != write.call:
+                self.before, self.by = self.latest, write.call
             self.latest = write.end
+        else:
+            self.end_earlier(write)
+
+    def end_earlier(self, write: Entry) -> None:
+        """A write ended, and not after all others."""
+        if self.by != write.call and (self.before is None or self.before < write.end):
+            self.before = write.end
 
     def is_single(self) -> bool:
         """Whether one ``ok`` write is all that is known of the name."""

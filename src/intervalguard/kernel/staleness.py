@@ -169,7 +169,7 @@ def _told_of(view: View, read: Entry, at: Position) -> bool:
     the resource, another version is no news.
     """
     since, _ = observation(read)
-    if view.undisturbed(read.name, since, at, read):
+    if view.undisturbed(read.name, since, at, read.call):
         return False
 
     def own(write: Entry) -> bool:
@@ -211,7 +211,7 @@ def _edge(
     if probe is not None and not probe.is_another:
         since, until = probe.start, probe.end
     settled = read.outcome == "ok" and read.end <= at
-    if settled and view.undisturbed(name, since, at, read):
+    if settled and view.undisturbed(name, since, at, read.call):
         return None
     if view.dropped_since(name, since):
         return Said(HISTORY_DROPPED, None, None)

@@ -149,10 +149,10 @@ class View(Protocol):
     def is_derived(self, read: Entry) -> bool:
         """Whether the call of ``read`` rests on anything."""
 
-    def undisturbed(self, name: str, since: Position, at: Position, but: Entry | None = None) -> bool:
-        """Whether each write but one that had begun at ``at``, dropped ones too, had ended before ``since``.
+    def undisturbed(self, name: str, since: Position, at: Position, but: Id = None) -> bool:
+        """Whether each write that had begun at ``at``, but those of the call ``but``, had ended before ``since``.
 
-        It may say no where it is so.
+        Dropped writes count, too. It may say no where it is so.
         """
 
     def first_after(self, name: str, after: Position, at: Position, spared: Spared) -> Entry | None:
@@ -309,8 +309,9 @@ class SequenceView:
                     found.append((each, *stands))
         return sorted(found, key=lambda write: write[0].start)
 
-    def undisturbed(self, name: str, since: Position, at: Position, but: Entry | None = None) -> bool:
-        return all(end is not None and end < since for _, _, end in self._writes(name, at, lambda write: write is but))
+    def undisturbed(self, name: str, since: Position, at: Position, but: Id = None) -> bool:
+        writes = self._writes(name, at, lambda write: bool(write.call == but))
+        return all(end is not None and end < since for _, _, end in writes)
 
     def first_after(self, name: str, after: Position, at: Position, spared: Spared) -> Entry | None:
         writes = self._writes(name, at, spared)
