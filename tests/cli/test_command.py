@@ -18,6 +18,7 @@ import pytest
 from running import EXPIRED, FRESH, SUPERSEDED, SUSPECT, UNKNOWN, Line, event, run, run_process, write_lines
 
 from intervalguard.edges.cli import main
+from intervalguard.edges.files import FIELDS
 
 HOSTILE = "a\x1b[31mb\x07\x9b2J\x7f\r\n\u202ec\u200bd\u2028[bold]e[/bold]\u2066\ufe0f\U000e0041'\\"
 """A name and an id that try what can be tried."""
@@ -451,3 +452,18 @@ def test_the_command_line_starts_quickly() -> None:
     program = "import sys, intervalguard.edges.cli; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert not {"rich", "msgspec", "asyncio", "hypothesis"} & set(modules)
+
+
+@pytest.mark.parametrize("known", FIELDS)
+def test_a_misspelt_field_is_told(known: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is spelt almost as a field of an event is kept, judged by nobody, and told, once a file; what is not is fine."""
+    first, *rest = known.split("_")
+    near = {"".join([first, *map(str.title, rest)]), known.upper(), known.replace("_", "-"), f" {known}"} - {known}
+    for spelt in near:
+        lines = [event("a", "x", 0, 1), event("b", "x", 2, 3) | {spelt: None, f"{known}2": 1, "x": 2}, event("c", "x", 4, 5)]
+        ran = run(capsys, "audit", write_lines(tmp_path / "log.jsonl", lines), "--format", "json")
+        assert (ran.status, ran.report) == (0, {"events": 3, "findings": []})
+        assert ran.err.count("\n") == 1
+        assert f"the field {spelt!r} is kept and not judged: {known} is" in ran.err
+    lines = [event("a", "x", 0, 1) | {f"{known}2": 1, f"x_{known}": 1}]
+    assert run(capsys, "audit", write_lines(tmp_path / "log.jsonl", lines)).err == ""

@@ -103,12 +103,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _wrong(words: str) -> int:
     """Say what is wrong on standard error, where that can be written; the exit status for it."""
+    _note(words)
+    return WRONG
+
+
+def _note(words: str) -> None:
     try:
         if sys.stderr is not None:
             print(words, file=sys.stderr, flush=True)
     except OSError:
         _silence(sys.stderr)
-    return WRONG
 
 
 def _silence(stream: IO[str] | None) -> None:
@@ -175,6 +179,10 @@ def _audit(arguments: argparse.Namespace) -> int:
         report = _report(arguments.format, len(files), stack, progress)
         for file in files:
             loaded = load(file, progress.reading(file))
+            for field, meant in loaded.misspelt.items():
+                progress.clear()
+                words = f"the field {quoted(field)} is kept and not judged: {meant} is what it is called"
+                _note(f"intervalguard: {visible(file)}: {words}")
             report.file(loaded)
             for call, found in _found(loaded, progress, counts):
                 counts[found.verdict] += 1

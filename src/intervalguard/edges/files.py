@@ -23,36 +23,11 @@ from intervalguard.kernel.explain import Party
 from intervalguard.kernel.views import Entry, Extra
 
 from .lines import EventFileError, Fault, Path, Progress, Record, given, pieces
-from .reader import Reader
+from .reader import FIELDS, Reader
 from .times import Axis, shown, written
 from .whole import finish
 
 __all__ = ["EventFile", "EventFileError", "Loaded", "load", "read_events", "uncollected", "write_events"]
-
-FIELDS: tuple[str, ...] = (
-    "id",
-    "name",
-    "kind",
-    "start_time",
-    "end_time",
-    "validity_window_seconds",
-    "depends_on",
-    "seq",
-    "end_seq",
-    "outcome",
-    "call",
-    "parent",
-    "session",
-    "batch",
-    "tool",
-    "run",
-    "agent",
-    "observed_at",
-    "version",
-    "may_land_until",
-)
-"""The fields of an event, in the order in which they are written."""
-
 
 @attrs.frozen
 class EventFile:
@@ -68,11 +43,15 @@ class EventFile:
 
 @attrs.frozen(eq=False)
 class Loaded:
-    """A file as the audit reads it: entries with positions, and the axis that their times are on."""
+    """A file as the audit reads it: entries with positions, and the axis that their times are on.
+
+    ``misspelt`` are fields that are no event's, with those that they are spelt almost like.
+    """
 
     file: str
     entries: list[Entry]
     axis: Axis | None
+    misspelt: Mapping[str, str]
 
     def describe(self, entry: Entry) -> Party:
         """An entry for `intervalguard.kernel.explain.finding`."""
@@ -120,7 +99,7 @@ def load(path: Path, progress: Progress | None = None, keep: Callable[[list[Reco
             finish(reader)
         except Fault as found:
             raise EventFileError(found.words, file, found.line, found.field, found.value) from None
-    return Loaded(file, reader.entries, reader.times.axis)
+    return Loaded(file, reader.entries, reader.times.axis, reader.misspelt)
 
 
 def read_events(path: Path) -> EventFile:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from itertools import count, repeat
 from operator import itemgetter
@@ -19,6 +19,31 @@ from .times import LARGEST, TimeError, Times, usual_micros
 Origin: TypeAlias = tuple[str | None, str | None, str | None]
 """The tool, the agent and the session of an event."""
 
+FIELDS: tuple[str, ...] = (
+    "id",
+    "name",
+    "kind",
+    "start_time",
+    "end_time",
+    "validity_window_seconds",
+    "depends_on",
+    "seq",
+    "end_seq",
+    "outcome",
+    "call",
+    "parent",
+    "session",
+    "batch",
+    "tool",
+    "run",
+    "agent",
+    "observed_at",
+    "version",
+    "may_land_until",
+)
+"""The fields of an event, in the order in which they are written."""
+
+_SPELT = {field.replace("_", ""): field for field in FIELDS}
 _KINDS = {kind: kind for kind in KINDS}
 _TEXT: set[type] = {str, type(None)}
 _NUMBER: set[type] = {int, float, type(None)}
@@ -54,6 +79,10 @@ class _Columns:
             with suppress(KeyError):
                 self._known = dict(zip(fields, zip(*map(itemgetter(*fields), records), strict=True), strict=True))
 
+    def fields(self) -> Set[str]:
+        """Those that any of the records has."""
+        return set().union(*self.records) if self._known is None else self._known.keys()
+
     def get(self, field: str) -> Sequence[Any]:
         """What each record has in this field, ``None`` where it has nothing."""
         if self._known is None:
@@ -87,6 +116,8 @@ class Reader:
         self.forward: list[int] = []
         self.narrowed: list[int] = []
         self.nested: list[int] = []
+        self.misspelt: dict[str, str] = {}
+        self._fields = set(FIELDS)
         self._lines = 0
         self._blank: dict[int, int] = {}
         self._names: dict[str, str] = {}
@@ -151,6 +182,7 @@ class Reader:
         once; what few have, one by one.
         """
         columns = _Columns(records)
+        self._note_fields(columns.fields())
         ids = _ids_of(columns)
         names = self._names_of(columns)
         kinds = _kinds_of(columns)
@@ -201,6 +233,14 @@ class Reader:
         self.narrowed += narrowed
         if parents.count(None) < len(records):
             self.nested += [first + place for place, parent in enumerate(parents) if parent is not None]
+
+    def _note_fields(self, fields: Set[str]) -> None:
+        """Note fields that are no event's, but are spelt almost as one."""
+        for field in fields - self._fields:
+            meant = _SPELT.get("".join(filter(str.isalnum, field)).lower())
+            if meant is not None and meant not in self.misspelt.values():
+                self.misspelt[field] = meant
+        self._fields |= fields
 
     # -- a field of many records
 
