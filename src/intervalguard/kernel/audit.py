@@ -10,7 +10,8 @@ from datetime import datetime
 from operator import attrgetter, itemgetter
 
 from .events import INEFFECTIVE, Event, micros
-from .index import Index, Roots, with_root
+from .index import Index
+from .memos import Roots, with_root
 from .staleness import Claim, Raw, judge
 from .views import Entry, Id, Key, Order, Position, entry, standing
 

@@ -17,9 +17,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from copy import copy
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any
 
 from .events import prefixes
+from .memos import Callers, Memo, Roots
 from .nodes import Ended, Node, first_of, node_of, taken_out
 from .staleness import NOT_SETTLED, SUPERSEDED, Said
 from .views import GONE, MISSING, Entry, Id, Key, Position, Spared
@@ -28,46 +29,6 @@ _start = attrgetter("start")
 
 _FOUND = 4096
 """For so many names it is kept which nodes conflict with them."""
-
-
-Roots: TypeAlias = tuple[Entry, ...]
-"""Of several reads and writes, for each name one that stands for all: a read that began first, or a write that ended
-before the others began. What is not written since it began, but by itself, is not written since any other began."""
-
-
-def with_root(roots: Roots, more: Entry) -> Roots:
-    """The roots of what has these and of one more. O(roots)."""
-    for place, root in enumerate(roots):
-        if _is_root(root, more):
-            return roots
-        if _is_root(more, root):
-            return (*roots[:place], more, *roots[place + 1 :])
-    return (*roots, more)
-
-
-def _is_root(one: Entry, other: Entry) -> bool:
-    if one.name != other.name or one is other:
-        return one is other
-    return bool(one.start <= other.start if one.kind == "read" else one.end < other.start)
-
-
-class Memo:
-    """What the closure of a derived read's call said, and the calls whose closures built on it."""
-
-    __slots__ = ("above", "said")
-
-    def __init__(self, said: Any) -> None:
-        self.said = said
-        self.above: Entry | list[Entry] | None = None
-
-    def build(self, call: Entry) -> None:
-        """What ``call`` says is built on this: it goes when this goes."""
-        if self.above is None:
-            self.above = call
-        elif isinstance(self.above, list):
-            self.above.append(call)
-        else:
-            self.above = [self.above, call]
 
 
 class Index(ABC):
@@ -163,6 +124,13 @@ class Index(ABC):
             self._at[nodes[0].name] = ok[0]  # not always ``write``, which may have failed
         if self._watched:
             self._touch(write.name)
+
+    def expunge(self, write: Entry) -> None:
+        """Know nothing of a write, however far it was begun or finished. O(writes to its name and the names above)."""
+        self._unsettled.pop(write.id, None)
+        for node in self._nodes_of(write.name):
+            node.expunge(write)
+        self._touch(write.name)
 
     def lapse(self, write: Entry) -> None:
         """A lost write can land no longer: it counts as an error that ended at ``until``. O(depth + log n)."""
@@ -310,13 +278,8 @@ class Index(ABC):
             self._let_go(self._heard, name)
         for each in (node, *node.above):
             if each.watchers is None:
-                each.watchers = [call]
-            else:
-                each.watchers.append(call)
-                if len(each.watchers) > each.limit:
-                    live = [w for w in dict.fromkeys(each.watchers) if type(w.memo) is Memo]
-                    each.watchers = live
-                    each.limit = 2 * len(live) + 8
+                each.watchers = Callers()
+            each.watchers.add(call)
 
     def _touch(self, name: str) -> None:
         if self._watched:
@@ -325,7 +288,7 @@ class Index(ABC):
 
     def _wake(self, node: Node) -> None:
         if node.watchers:
-            watchers, node.watchers, node.limit = node.watchers, None, 8
+            watchers, node.watchers = node.watchers, None
             self._forget(watchers)
 
     def _forget(self, calls: list[Entry]) -> None:
@@ -337,7 +300,7 @@ class Index(ABC):
                 if memo.said is not MISSING:
                     memo.said = MISSING
                 if memo.above is not None:
-                    stack += memo.above if isinstance(memo.above, list) else [memo.above]
+                    stack += memo.above if isinstance(memo.above, Callers) else [memo.above]
                     memo.above = None
 
     # -- nodes

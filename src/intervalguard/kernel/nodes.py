@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from operator import attrgetter
 
+from .memos import Callers
 from .views import GONE, Entry, Id, Position, Spared
 
 _start = attrgetter("start")
@@ -88,7 +89,6 @@ class Node:
         "dropped",
         "errors",
         "latest",
-        "limit",
         "lost",
         "name",
         "names",
@@ -110,8 +110,7 @@ class Node:
         self.by: Id = None
         self.before: Position = None
         self.dropped: Position = None
-        self.watchers: list[Entry] | None = None
-        self.limit = 8
+        self.watchers: Callers | None = None
 
     def end(self, held: Ended, write: Entry) -> None:
         held.add(write)
@@ -127,6 +126,12 @@ class Node:
         if self.by != write.call and (self.before is None or self.before < write.end):
             self.before = write.end
 
+    def expunge(self, write: Entry) -> None:
+        """Take out a write, wherever it is. O(n)."""
+        self.open = [each for each in self.open or () if each is not write] or None
+        self.lost = [each for each in self.lost or () if each is not write] or None
+        self.ok, self.errors = _without(self.ok, write), _without(self.errors, write)
+
     def is_single(self) -> bool:
         """Whether one ``ok`` write is all that is known of the name."""
         others = self.errors or self.open or self.lost or self.watchers or self.dropped is not None
@@ -134,6 +139,16 @@ class Node:
 
     def empty(self) -> bool:
         return not (self.ok or self.errors or self.open or self.lost)
+
+
+def _without(held: Ended | None, write: Entry) -> Ended | None:
+    if held is None or write not in held:
+        return held
+    others = Ended()
+    for each in held:
+        if each is not write:
+            others.add(each)
+    return others if others else None
 
 
 def node_of(write: Entry) -> Node:

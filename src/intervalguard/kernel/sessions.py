@@ -25,8 +25,9 @@ class Unread(str):
 class Own:
     """The ``ok`` events of one session, in the order of their ends, by name and by the names above. O(depth) to add.
 
-    Of what the log dropped the first and the last of each name stay until the name is let go: what was known once and
-    can be verified no longer is not taken for what was never known, be it asked as of now or as of a turn's beginning.
+    Of what the log dropped the last of each name stays until the name is let go, and the first of those in a row: what
+    was known once and can be verified no longer is not taken for what was never known, nor for what was known before it,
+    be it asked as of now or as of a turn's beginning.
     """
 
     __slots__ = ("_at", "_below", "_gone", "_limit", "_parts")
@@ -69,8 +70,12 @@ class Own:
     def _prune(self) -> None:
         kept: dict[int, None] = {}
         for events in self._at.values():
-            gone = [each for each in events if each.memo is GONE]
-            events[:] = [each for each in events if each.memo is not GONE or each is gone[0] or each is gone[-1]]
+            follows_gone = [False, *(each.memo is GONE for each in events[:-1])]
+            events[:] = [
+                each
+                for each, follows in zip(events, follows_gone, strict=True)
+                if each.memo is not GONE or not follows or each is events[-1]
+            ]
             kept.update(dict.fromkeys(map(id, events)))
         below = {prefix: [each for each in events if id(each) in kept] for prefix, events in self._below.items()}
         self._below = {prefix: events for prefix, events in below.items() if events}

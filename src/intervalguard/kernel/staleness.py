@@ -135,22 +135,33 @@ def judge(view: View, claim: Claims, at: Position, time: Any) -> list[Raw]:
     Raises ``ValueError`` for a narrower name that is not covered.
     """
     found: dict[Id, Raw] = {}
+    named = _named(claim.depends_on)
     for key in claim.depends_on:
         id, name = key if type(key) is tuple else (key, None)
-        said = _dependency(view, claim, id, name, at, time)
+        said = _dependency(view, claim, named, id, name, at, time)
         if said is not None and (id not in found or _worse(said, found[id])):
             found[id] = Raw(id, view.find(id), *said)
     return list(found.values()) if found else []
 
 
-def _dependency(view: View, claim: Claims, id: Id, name: str | None, at: Position, time: Any) -> Said | None:
+_FEW = 8
+
+
+def _named(keys: Sequence[Key]) -> Iterable[Key]:
+    """Dependencies, to be looked up in once for each of them: many as a set of their ids."""
+    return keys if len(keys) <= _FEW else frozenset(key[0] if type(key) is tuple else key for key in keys)
+
+
+def _dependency(
+    view: View, claim: Claims, named: Iterable[Key], id: Id, name: str | None, at: Position, time: Any
+) -> Said | None:
     """The worst of one dependency of the call itself: as it stands, by its age, and by what it was derived from."""
     read = view.find(id)
     if read is None:
         return _unheld(view, id)
     probe = claim.probes.get(id) if claim.probes else None
     name = read.name if name is None else narrowed(read, name)
-    worst = _edge(view, claim, claim.call, claim.depends_on, read, name, at, probe)
+    worst = _edge(view, claim, claim.call, named, read, name, at, probe)
     if worst is not None and worst.grade >= NOT_SETTLED:
         return worst
     if read.window is not None and (worst is None or worst.grade < EXPIRED) and _expired(read, probe, time):
@@ -251,7 +262,7 @@ def _spares(view: View, claim: Claims, user: Id, keys: Iterable[Key], read: Entr
     Those of the call judged, of its ancestors and of the calls nested in it, of the two calls of this edge, and those
     that ``user`` itself names, which is not inherited.
     """
-    acknowledged = {key[0] if type(key) is tuple else key for key in keys}
+    acknowledged = keys if type(keys) is frozenset else {key[0] if type(key) is tuple else key for key in keys}
     own = {claim.call, user, read.call, *ancestors(view, claim.parent)}
 
     def spared(write: Entry) -> bool:
@@ -331,13 +342,14 @@ def _sources(view: View, claim: Claims, call: Id, at: Position) -> tuple[Said | 
     worst: Said | None = None
     derived: dict[Id, None] = {}
     keys = view.rests_on(call)
+    named = _named(keys)
     for key in keys:
         id, name = key if type(key) is tuple else (key, None)
         source = view.find(id)
         if source is None:
             worst = _worst(worst, _unheld(view, id))
             continue
-        said = _edge(view, claim, call, keys, source, narrowed(source, name), at)
+        said = _edge(view, claim, call, named, source, narrowed(source, name), at)
         if said is not None:
             worst = _worst(worst, said._replace(via=source))
         if source.kind == "read" and source.call != call and view.is_derived(source):

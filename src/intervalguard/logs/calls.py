@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import attrs
+
+from ..kernel.views import Entry
 
 
 @attrs.frozen(eq=False)
@@ -22,8 +24,18 @@ class Origin:
 
 
 class Learned(NamedTuple):
-    """What a call's result told: names read, with their windows, the version, the instant seen."""
+    """What a call's result told: names read, with their windows, the version, the instant seen.
+
+    ``unread`` says that it could not tell what its reads saw: they are errors then, though what was written was written.
+    """
 
     names: Sequence[tuple[str, int | None]] = ()
     version: Any = None
     observed_at: datetime | None = None
+    unread: bool = False
+
+
+class Holder(Protocol):
+    """Who holds a call that was let through, from the moment that the log does: whatever comes then, it settles it."""
+
+    first: Entry | None

@@ -31,6 +31,7 @@ class Held(Index):
         self.older: dict[int, Entry] = {}
         self.calls: dict[int, list[Entry]] = {}
         self.resting: dict[int, Entry] = {}
+        self._within: dict[int, list[Entry]] = {}
         self._pins = Pins(self)
         self._uses = Uses(self)
 
@@ -94,10 +95,35 @@ class Held(Index):
             self._look_at_resting()
         return self._uses.any(events)
 
+    def nest(self, first: Entry) -> None:
+        """A call was made in another one. It is noted while that one has no name, for then it may never be an event."""
+        outer = self.find(first.parent)
+        if outer is not None and not outer.name:
+            self._within.setdefault(outer.id, []).append(first)
+
+    def named(self, first: Entry) -> None:
+        """A call got a name: it is an event from now on."""
+        self._within.pop(first.id, None)
+
+    def pass_on(self, nameless: Entry) -> None:
+        """A call never got a name: the calls made in it were made in the one that it was made in. O(those calls)."""
+        for first in self._within.pop(nameless.id, ()):
+            for each in self.calls.get(first.id, (first,)):
+                each.parent = nameless.parent
+            if nameless.parent is not None:
+                self.nest(first)
+
     def rests_no_more(self, first: Entry) -> Sequence[Entry]:
         """A call has settled that was looked at while it was pending; the events that are out of use by that."""
         self._pins.end(first)
         return self._uses.end(first)
+
+    def mend(self) -> None:
+        """Make anew, from the events, all that only speeds up answers and may have been left half done. O(n)."""
+        self.forget_closures()
+        self._pins, self._uses = Pins(self), Uses(self)
+        pending = (each for each in (*self.older.values(), *self.slots) if each.outcome == "pending" and each.depends_on)
+        self.resting = {each.call: self.call(each.call)[0] for each in pending if each.memo is not GONE}
 
     def _look_at_resting(self) -> None:
         for first in self.resting.values():

@@ -21,7 +21,7 @@ from ..kernel.sessions import Own, resting, resting_by_itself
 from ..kernel.staleness import Claim, Grade, Probe, Raw, judge
 from ..kernel.views import GONE, Entry, Extra, Id, Key, Position
 from . import forks
-from .calls import Learned, Origin
+from .calls import Holder, Learned, Origin
 from .faces import Faces
 from .held import Held, was_end
 from .ids import Ids
@@ -120,8 +120,9 @@ class MemoryLog(Faces):
         waited: bool = False,
         bear: bool = False,
         wake: Callable[[], None] | None = None,
+        holder: Holder | None = None,
     ) -> tuple[Decision, Entry | None]:
-        """Decide on a call and record it in one step; its first event is the answer's second.
+        """Decide on a call and record it in one step; its first event is the answer's second, and the ``holder``'s.
 
         ``touches`` are (name, kind, window). On a `Wait`, ``wake`` is called once when the blocker has settled, unless
         `stop_waiting` is before that; a call that has ``waited`` is not asked to wait again. With ``bear`` it is let
@@ -150,21 +151,29 @@ class MemoryLog(Faces):
                     ]
                     first = events[0]
                 claim = first if probes is None else Claim(number, parent, depends_on, probes)
-                decision = admit(view, claim, touches, least, number, now, waited)
-                if type(decision) is Admit or (bear and (waited or type(decision) is Refuse)):
-                    for each in events:
-                        if each.kind == "write":
-                            view.begin(each)
-                    if depends_on:
-                        view.resting[number] = first
-                    self._record(events)
-                    return decision, first
-                if type(decision) is Refuse or waited:
-                    self._record(events)
-                    self._settle(first, "refused", now)
-                    return decision, first
+                try:
+                    decision = admit(view, claim, touches, least, number, now, waited)
+                    if type(decision) is Admit or (bear and (waited or type(decision) is Refuse)):
+                        self._record(events)
+                        for each in events:
+                            if each.kind == "write":
+                                view.begin(each)
+                        if depends_on:
+                            view.resting[number] = first
+                        if parent is not None:
+                            view.nest(first)
+                        if holder is not None:
+                            holder.first = first
+                        return decision, first
+                    if type(decision) is Refuse or waited:
+                        self._record(events)
+                        self._settle(first, "refused", now)
+                        return decision, first
+                except BaseException:
+                    self._mend(first, "failed", now)
+                    raise
                 if wake is not None:
-                    self._waiters.setdefault(decision.blocker.call, {})[wake] = None  # type: ignore[union-attr]
+                    self._waiters.setdefault(decision.blocker.call, {})[wake] = None
                 return decision, None
         finally:
             if self._deferred:
@@ -180,12 +189,12 @@ class MemoryLog(Faces):
                     del self._waiters[blocker.call]
 
     def _record(self, events: Sequence[Entry]) -> None:
-        view = self._view
+        view, retention, count = self._view, self._retention, len(events)
+        if count > 1:
+            view.calls[events[0].id] = list(events)
         view.slots += events
         if events[0].name:
-            self._retention.count += len(events)
-        if len(events) > 1:
-            view.calls[events[0].id] = list(events)
+            retention.count += count
 
     def settle(
         self,
@@ -226,7 +235,12 @@ class MemoryLog(Faces):
             if learned is not None:
                 self._learn(first, learned, now)
             until = None if may_land_for is None or outcome != "unknown" else min(now + may_land_for, _LAST)
-            wakers = self._settle(first, outcome, now, until)
+            unread = learned is not None and learned.unread
+            try:
+                wakers = self._settle(first, outcome, now, until, unread)
+            except BaseException:
+                self._mend(first, outcome, now, until, unread)
+                raise
         for wake in wakers:
             wake()
         if self._deferred:
@@ -309,7 +323,10 @@ class MemoryLog(Faces):
             self._retention.ended((entry,))
             return entry
 
-    def _settle(self, first: Entry, outcome: Outcome, now: int, until: int | None = None) -> Iterable[Callable[[], None]]:
+    def _settle(
+        self, first: Entry, outcome: Outcome, now: int, until: int | None = None, unread: bool = False
+    ) -> Iterable[Callable[[], None]]:
+        """Record the end of a call. What it read is ``unread`` where it is not known what that was: an error of these."""
         view = self._view
         slots = view.slots
         number = view.base + len(slots)
@@ -325,7 +342,8 @@ class MemoryLog(Faces):
                 slots.append(each)
             each.took = took
             each.end = number
-            each.outcome = outcome  # last: `event` reads it first, and holds no lock
+            # last: `event` reads it first, and holds no lock
+            each.outcome = "error" if unread and each.kind == "read" else outcome
             if each.kind == "write":
                 if until is not None:
                     each.extra = Extra(until_time=until)
@@ -337,13 +355,26 @@ class MemoryLog(Faces):
         if self._waiters:
             wakers = self._waiters.pop(first.id, ())
         if outcome == "ok" and first.origin.session is not None:
-            self._sessions.remember(first.origin.session, events)
+            self._sessions.remember(first.origin.session, [each for each in events if each.outcome == "ok"])
         if first.name == "":
             first.memo = GONE
+            view.older.pop(first.id, None)
+            view.pass_on(first)
             self._retention.ended_unnamed()
         elif self._max_events is not None and (outcome != "unknown" or not view.may_land(first)):
             self._retention.ended(events)
         return wakers
+
+    def _mend(self, first: Entry, outcome: Outcome, now: int, until: int | None = None, unread: bool = False) -> None:
+        """A step was cut short, as by an interrupt: end the call, whatever the step left, and make the rest anew. O(n)."""
+        view = self._view
+        view.mend()
+        if view.find(first.id) is first:
+            for each in view.call(first.id):
+                if each.kind == "write":
+                    view.expunge(each)
+            for wake in self._settle(first, outcome, now, until, unread):
+                wake()
 
     def _learn(self, first: Entry, learned: Learned, now: int) -> None:
         """Note what the result told of a call that is about to end."""
@@ -367,6 +398,7 @@ class MemoryLog(Faces):
         rest = list(names)
         if first.name == "":
             first.name, first.window = rest.pop(0)
+            view.named(first)
             self._retention.count += 1
         events = view.calls.get(first.id) or [first]
         for name, window in rest:
@@ -384,7 +416,12 @@ class MemoryLog(Faces):
             first, outcome, may_land_for = self._deferred.popleft()
             if first.outcome == "pending":
                 until = None if may_land_for is None or outcome != "unknown" else min(now + may_land_for, _LAST)
-                for wake in self._settle(first, outcome, now, until):
+                try:
+                    wakers = self._settle(first, outcome, now, until)
+                except BaseException:
+                    self._mend(first, outcome, now, until)
+                    raise
+                for wake in wakers:
                     wake()
         while self._lapsing and self._lapsing[0][0] < now:
             until, id = heappop(self._lapsing)
