@@ -38,4 +38,4 @@ class Learned(NamedTuple):
 class Holder(Protocol):
     """Who holds a call that was let through, from the moment that the log does: whatever comes then, it settles it."""
 
-    first: Entry | None
+    first: Entry

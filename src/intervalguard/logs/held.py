@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..kernel.index import Index
+from ..kernel.memos import Memo
 from ..kernel.views import GONE, Entry, Id, Key, Position, Spared
 from .resting import Pins, Uses
 
@@ -120,10 +121,14 @@ class Held(Index):
 
     def mend(self) -> None:
         """Make anew, from the events, all that only speeds up answers and may have been left half done. O(n)."""
+        self._found.clear()
         self.forget_closures()
-        self._pins, self._uses = Pins(self), Uses(self)
-        pending = (each for each in (*self.older.values(), *self.slots) if each.outcome == "pending" and each.depends_on)
-        self.resting = {each.call: self.call(each.call)[0] for each in pending if each.memo is not GONE}
+        self._pins, self._uses, self.resting = Pins(self), Uses(self), {}
+        for each in (*self.older.values(), *self.slots):
+            if type(each.memo) is Memo:
+                each.memo = None
+            if each.outcome == "pending" and each.depends_on and each.memo is not GONE:
+                self.resting[each.call] = self.call(each.call)[0]
 
     def _look_at_resting(self) -> None:
         for first in self.resting.values():

@@ -173,7 +173,7 @@ class MemoryLog(Faces):
                     self._mend(first, "failed", now)
                     raise
                 if wake is not None:
-                    self._waiters.setdefault(decision.blocker.call, {})[wake] = None
+                    self._waiters.setdefault(decision.blocker.call, {})[wake] = None  # type: ignore[union-attr]
                 return decision, None
         finally:
             if self._deferred:

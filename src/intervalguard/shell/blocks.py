@@ -22,6 +22,13 @@ class Block:
         self._entered = False
         self._running: Running | None = None
 
+    def __del__(self) -> None:
+        """An interrupt may come between entering a block and its first line: what nobody leaves is lost."""
+        running = getattr(self, "_running", None)
+        if running is not None:
+            self._step_out(running)
+            running.lose()
+
     @property
     def event(self) -> Event:
         """The block's event as the log has it now; open until the block is left."""
@@ -51,12 +58,15 @@ class Block:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._running is not None
-        if current.get() is self._running:  # blocks may be left in any order: one that is done counts for none
-            current.set(self._running.outer)
+        self._step_out(self._running)
         if error is not None:
             self._tool.fail(self._running, error)
         else:
             self._tool.leave(self._running, (), {}, None)
+
+    def _step_out(self, running: Running) -> None:
+        if current.get() is running:  # blocks may be left in any order: one that is done counts for none
+            current.set(running.outer)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

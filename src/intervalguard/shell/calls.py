@@ -24,7 +24,7 @@ from ..logs.memory import Learned, Origin
 from .errors import ConflictError, GuardError, LeaseLostError, Phase, StaleReadError, UnknownDependencyError
 from .names import Names
 from .outcomes import outcome_of
-from .probes import Probes, probe_all, probe_all_async
+from .probes import probe_all, probe_all_async
 from .running import Running, current, last, settle_when_it_can
 from .sessions import Seat, seat
 from .waits import loop_event, on_a_loop
@@ -106,13 +106,15 @@ class Tool:
             self._warn_unstated()
         try:
             asked = self._asked(args, kwargs, depends_on)
-            probes: Probes = probe_all(self, asked[2]) if self.guard.log.probing else None
-            decision, first = self._ask(asked, probes)
+            running = Running(self.guard.log, asked[3])
+            if running.log.probing:
+                running.probes = probe_all(self, asked[2])
+            decision, first = self._ask(asked, running)
             if first is None:
-                probes, decision, first = self._wait(asked, probes, decision)
+                decision, first = self._wait(asked, running, decision)
         except Exception as error:
             return self._undecided(error)
-        return self._began(asked, probes, decision, first)
+        return self._began(running, decision, first)
 
     async def enter_async(self, args: _Args, kwargs: _Kwargs, depends_on: Any = NOTHING) -> Running:
         """The same for a call on an event loop."""
@@ -120,23 +122,25 @@ class Tool:
             self._warn_unstated()
         try:
             asked = self._asked(args, kwargs, depends_on)
-            probes: Probes = await probe_all_async(self, asked[2]) if self.guard.log.probing else None
-            decision, first = self._ask(asked, probes)
+            running = Running(self.guard.log, asked[3])
+            if running.log.probing:
+                running.probes = await probe_all_async(self, asked[2])
+            decision, first = self._ask(asked, running)
             if first is None:
-                probes, decision, first = await self._wait_async(asked, probes, decision)
+                decision, first = await self._wait_async(asked, running, decision)
         except Exception as error:
             return self._undecided(error)
-        return self._began(asked, probes, decision, first)
+        return self._began(running, decision, first)
 
-    def _wait(self, asked: Asked, probes: Probes, decision: Decision) -> tuple[Probes, Decision, Entry]:
+    def _wait(self, asked: Asked, running: Running, decision: Decision) -> tuple[Decision, Entry]:
         """Wait for what is in the way as long as it may be waited for, and ask anew, the last time for good."""
-        log, deadline = self.guard.log, time.monotonic() + (0 if on_a_loop() else self.wait_seconds)
+        log, deadline = running.log, time.monotonic() + (0 if on_a_loop() else self.wait_seconds)
         while isinstance(decision, Wait) and decision.patient and time.monotonic() < deadline:
             gate = threading.Lock()  # a finalizer on this very thread may open it, as it may not an Event
             gate.acquire()
-            decision, first = self._ask(asked, probes, False, gate.release)
+            decision, first = self._ask(asked, running, False, gate.release)
             if first is not None:
-                return probes, decision, first
+                return decision, first
             assert isinstance(decision, Wait)
             try:
                 if not decision.patient:
@@ -144,19 +148,20 @@ class Tool:
                 gate.acquire(timeout=max(0, min(deadline - time.monotonic(), threading.TIMEOUT_MAX)))
             finally:
                 log.stop_waiting(decision.blocker, gate.release)
-            probes = probe_all(self, asked[2]) if log.probing else None
-        decision, first = self._ask(asked, probes, True)
+            if log.probing:
+                running.probes = probe_all(self, asked[2])
+        decision, first = self._ask(asked, running, True)
         assert first is not None
-        return probes, decision, first
+        return decision, first
 
-    async def _wait_async(self, asked: Asked, probes: Probes, decision: Decision) -> tuple[Probes, Decision, Entry]:
+    async def _wait_async(self, asked: Asked, running: Running, decision: Decision) -> tuple[Decision, Entry]:
         """The same on an event loop."""
-        log, deadline = self.guard.log, time.monotonic() + (self.wait_seconds if on_a_loop() else 0)
+        log, deadline = running.log, time.monotonic() + (self.wait_seconds if on_a_loop() else 0)
         while isinstance(decision, Wait) and decision.patient and time.monotonic() < deadline:
             wake, woken = loop_event()
-            decision, first = self._ask(asked, probes, False, wake)
+            decision, first = self._ask(asked, running, False, wake)
             if first is not None:
-                return probes, decision, first
+                return decision, first
             assert isinstance(decision, Wait)
             try:
                 if not decision.patient:
@@ -164,10 +169,11 @@ class Tool:
                 await woken(max(0, deadline - time.monotonic()))
             finally:
                 log.stop_waiting(decision.blocker, wake)
-            probes = await probe_all_async(self, asked[2]) if log.probing else None
-        decision, first = self._ask(asked, probes, True)
+            if log.probing:
+                running.probes = await probe_all_async(self, asked[2])
+        decision, first = self._ask(asked, running, True)
         assert first is not None
-        return probes, decision, first
+        return decision, first
 
     def _undecided(self, error: Exception) -> Running:
         """The guard cannot tell whether a call may begin: an error where that is enforced, else it runs unguarded."""
@@ -183,11 +189,11 @@ class Tool:
             stacklevel=4,
         )
 
-    def _began(self, asked: Asked, probes: Probes, decision: Decision, first: Entry) -> Running:
+    def _began(self, running: Running, decision: Decision, first: Entry) -> Running:
         guard = self.guard
         if first.outcome == "refused" or decision is not ADMITTED or guard.on_decision or guard.logger.isEnabledFor(10):
             self._tell(decision, first)
-        return Running(guard.log, first, asked[3], probes)
+        return running
 
     def _asked(self, args: _Args, kwargs: _Kwargs, depends_on: Any) -> Asked:
         guard = self.guard
@@ -253,16 +259,16 @@ class Tool:
     def _ask(
         self,
         asked: Asked,
-        probes: Probes,
+        running: Running,
         waited: bool = False,
         wake: Callable[[], None] | None = None,
     ) -> tuple[Decision, Entry | None]:
         origin, touches, keys, outer = asked
-        log = self.guard.log
+        log = running.log
         while outer is not None and (outer.done or outer.log is not log):
             outer = outer.outer
         parent = None if outer is None else outer.first.id
-        return log.admit(origin, touches, keys, parent, self.asked, probes, waited, self.bears, wake)
+        return log.admit(origin, touches, keys, parent, self.asked, running.probes, waited, self.bears, wake, running)
 
     def _tell(self, decision: Any, first: Entry) -> None:
         """Raise what refuses the call, or tell those who want to know that it was let through."""

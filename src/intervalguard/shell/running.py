@@ -14,29 +14,35 @@ from ..logs.memory import MemoryLog
 
 
 class Running:
-    """A call that was let through, until it is settled. ``handled`` is the exception that was being handled before it."""
+    """A call from the moment that the log lets it through, until it is settled.
+
+    ``first`` is its first event, which the log puts there. ``handled`` is the exception that was being handled before it.
+    """
 
     __slots__ = ("done", "first", "handled", "log", "outer", "probes")
 
-    def __init__(
-        self, log: MemoryLog, first: Entry, outer: Running | None, probes: Mapping[Id, Probe] | None
-    ) -> None:
+    def __init__(self, log: MemoryLog, outer: Running | None) -> None:
+        self.first: Entry = None  # type: ignore[assignment]
         self.log = log
-        self.first = first
         self.outer = outer
-        self.probes = probes
+        self.probes: Mapping[Id, Probe] | None = None
         self.handled = sys.exception()
         self.done = False
 
     def __del__(self) -> None:
         """An interrupt may come where nothing catches it: a call that nobody will settle any more is lost."""
-        if self.first is not None and self.first.outcome == "pending":
+        self.lose()
+
+    def lose(self) -> None:
+        """Nobody will settle this call any more, if nobody has."""
+        first = getattr(self, "first", None)  # the interrupt may have come at the very beginning
+        if first is not None and first.outcome == "pending":
             settle_when_it_can(self, "unknown")
 
     @classmethod
     def unguarded(cls) -> Running:
         """Stands for a call that no log knows of."""
-        nobody = cls(None, None, current.get(), None)  # type: ignore[arg-type]
+        nobody = cls(None, current.get())  # type: ignore[arg-type]
         nobody.done = True
         return nobody
 

@@ -109,14 +109,14 @@ def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
 
     def wrapper(*args: Any, depends_on: Any = NOTHING, **kwargs: Any) -> Any:
         running = enter(args, kwargs, depends_on)
-        token = current.set(running)
         try:
+            current.set(running)
             result = function(*args, **kwargs)
         except BaseException as error:
             fail(running, error)
             raise
         finally:
-            current.reset(token)
+            current.set(running.outer)
         if type(result) in _LAZY:
             return _later(result, tool, running)(*args, **kwargs)
         return leave(running, args, kwargs, result)

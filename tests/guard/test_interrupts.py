@@ -1,0 +1,147 @@
+"""An interrupt, or a time-out that a signal raises, comes wherever Python looks for one: no call stays pending."""
+
+from __future__ import annotations
+
+import contextvars
+import gc
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import intervalguard
+from intervalguard import Guard, GuardError, with_event
+
+LIBRARY = str(Path(intervalguard.__file__).parent)
+
+
+class Interrupt(KeyboardInterrupt):
+    pass
+
+
+def interrupted_at(count: int, call: Callable[[], object]) -> bool:
+    """Run ``call`` with an interrupt at the entry of the ``count``-th function of the library in it; whether one came.
+
+    Python swallows those that come while something is finalized.
+    """
+    left = count
+
+    def trace(frame: Any, event: str, arg: object) -> None:
+        nonlocal left
+        if frame.f_code.co_filename.startswith(LIBRARY):
+            left -= 1
+            if left == 0:
+                sys.settrace(None)
+                raise Interrupt
+
+    sys.settrace(trace)
+    try:
+        contextvars.Context().run(call)
+    except Interrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    return left <= 0
+
+
+def tool(guard: Guard, read: Any) -> Callable[[], object]:
+    write = guard.tracked("orders/{order}", writes=True)(lambda order: order)
+    return lambda: write("42", depends_on=read)
+
+
+def block(guard: Guard, read: Any) -> Callable[[], object]:
+    def enter() -> None:
+        with guard.write("orders/42", depends_on=read):
+            pass
+
+    return enter
+
+
+def several(guard: Guard, read: Any) -> Callable[[], object]:
+    write = guard.tool(reads="stock", writes=["orders/42", "orders/43"])(lambda: 1)
+    return lambda: write(depends_on=read)
+
+
+def in_a_session(guard: Guard, read: Any) -> Callable[[], object]:
+    write = guard.tracked("orders/{order}", writes=True)(lambda order: order)
+
+    def call() -> None:
+        with guard.session("desk"):
+            write("42", depends_on=read)
+
+    return call
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("make", [tool, block, several, in_a_session])
+def test_an_interrupt_leaves_nothing_in_flight(make: Callable[[Guard, Any], Callable[[], object]]) -> None:
+    """Wherever it comes, the call is not pending after it, blocks nobody once it is settled, and pins nothing."""
+    count, came = 0, True
+    while came:
+        count += 1
+        guard = Guard(wait_seconds=0)
+        _, read = with_event(guard.tracked("prices/{item}", writes=False)(lambda item: item), "a")
+        came = interrupted_at(count, make(guard, read))
+        gc.collect()
+        events = guard.log.events()
+        assert [each for each in events if each.outcome == "pending"] == []
+        for each in events:
+            if each.outcome == "unknown" and each.id == each.call:
+                guard.settle(each.id, "failed")
+        for name in ("orders/42", "orders/43", "orders", "prices/a", "stock"):
+            with guard.write(name):
+                pass
+        with guard.read("orders"), pytest.raises(GuardError), guard.write("mails/1", depends_on=read):
+            pass
+    assert count > 20
+
+
+PROGRAM = """
+import contextvars, gc, random, signal, sys, time
+from intervalguard import Guard
+
+class Stop(KeyboardInterrupt): pass
+
+def stop(*_):
+    if armed: raise Stop
+
+def calls(guard):
+    write = guard.tracked("orders", writes=True)(lambda: 1)
+    signal.setitimer(signal.ITIMER_REAL, random.uniform(20e-6, 300e-6), 0.01)
+    while True:
+        write()
+        with guard.write("orders"): pass
+
+random.seed(1)
+armed = False
+sys.unraisablehook = lambda _: None
+signal.signal(signal.SIGALRM, stop)
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    guard = Guard(wait_seconds=0)
+    try:
+        try:
+            armed = True
+            calls(guard)
+        finally:
+            armed = False
+    except Stop:
+        pass
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    gc.collect(0)
+    assert not [each for each in guard.log.events() if each.outcome == "pending"]
+    for each in guard.log.events():
+        if each.outcome == "unknown": guard.settle(each.id, "failed")
+    with guard.write("orders"): pass
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers that send signals: run it on a POSIX system")
+def test_real_signals_leave_nothing_in_flight() -> None:
+    """The same with the time-outs of a timer, at whatever instant they come."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
