@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import dis
 import gc
 import signal
 import subprocess
@@ -24,19 +25,27 @@ class Interrupt(KeyboardInterrupt):
 
 
 def interrupted_at(count: int, call: Callable[[], object]) -> bool:
-    """Run ``call`` with an interrupt at the entry of the ``count``-th function of the library in it; whether one came.
+    """Run ``call`` with an interrupt at the ``count``-th place where Python looks for one in the library; whether one came.
 
-    Python swallows those that come while something is finalized.
+    These are where a function begins, and after each call. Python swallows what comes while something is finalized.
     """
     left = count
+    called: dict[Any, bool] = {}
 
-    def trace(frame: Any, event: str, arg: object) -> None:
+    def trace(frame: Any, event: str, arg: object) -> Any:
         nonlocal left
-        if frame.f_code.co_filename.startswith(LIBRARY):
+        if not frame.f_code.co_filename.startswith(LIBRARY):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if event == "call" or (event == "opcode" and called.get(frame)):
             left -= 1
             if left == 0:
                 sys.settrace(None)
+                frame.f_trace = None
                 raise Interrupt
+        if event == "opcode":
+            called[frame] = dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("CALL")
+        return trace
 
     sys.settrace(trace)
     try:
@@ -45,6 +54,7 @@ def interrupted_at(count: int, call: Callable[[], object]) -> bool:
         pass
     finally:
         sys.settrace(None)
+        called.clear()
     return left <= 0
 
 
@@ -76,6 +86,11 @@ def in_a_session(guard: Guard, read: Any) -> Callable[[], object]:
     return call
 
 
+def written(guard: Guard, name: str) -> None:
+    with guard.write(name):
+        pass
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("make", [tool, block, several, in_a_session])
 def test_an_interrupt_leaves_nothing_in_flight(make: Callable[[Guard, Any], Callable[[], object]]) -> None:
@@ -86,18 +101,18 @@ def test_an_interrupt_leaves_nothing_in_flight(make: Callable[[Guard, Any], Call
         guard = Guard(wait_seconds=0)
         _, read = with_event(guard.tracked("prices/{item}", writes=False)(lambda item: item), "a")
         came = interrupted_at(count, make(guard, read))
-        gc.collect()
+        gc.collect(0)
         events = guard.log.events()
         assert [each for each in events if each.outcome == "pending"] == []
         for each in events:
             if each.outcome == "unknown" and each.id == each.call:
                 guard.settle(each.id, "failed")
-        for name in ("orders/42", "orders/43", "orders", "prices/a", "stock"):
-            with guard.write(name):
-                pass
+        with guard.write("elsewhere"):
+            for name in ("orders/42", "orders/43", "orders", "prices/a", "stock"):
+                contextvars.Context().run(written, guard, name)
         with guard.read("orders"), pytest.raises(GuardError), guard.write("mails/1", depends_on=read):
             pass
-    assert count > 20
+    assert count > 100
 
 
 PROGRAM = """

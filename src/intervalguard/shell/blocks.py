@@ -17,17 +17,15 @@ class Block:
     """
 
     def __init__(self, tool: Tool, depends_on: Any) -> None:
+        self._running: Running | None = None
         self._tool = tool
         self._depends_on = depends_on
         self._entered = False
-        self._running: Running | None = None
 
     def __del__(self) -> None:
         """An interrupt may come between entering a block and its first line: what nobody leaves is lost."""
-        running = getattr(self, "_running", None)
-        if running is not None:
-            self._step_out(running)
-            running.lose()
+        if self._running is not None:
+            self._step_out(self._running)
 
     @property
     def event(self) -> Event:

@@ -31,10 +31,6 @@ class Running:
 
     def __del__(self) -> None:
         """An interrupt may come where nothing catches it: a call that nobody will settle any more is lost."""
-        self.lose()
-
-    def lose(self) -> None:
-        """Nobody will settle this call any more, if nobody has."""
         first = getattr(self, "first", None)  # the interrupt may have come at the very beginning
         if first is not None and first.outcome == "pending":
             settle_when_it_can(self, "unknown")
