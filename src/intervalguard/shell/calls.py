@@ -21,7 +21,7 @@ from ..kernel.explain import Finding
 from ..kernel.staleness import Grade, Raw
 from ..kernel.views import GONE, Entry, Key
 from ..logs.memory import Learned, Origin
-from .errors import ConflictError, GuardError, LeaseLostError, Phase, StaleReadError, UnknownDependencyError
+from .errors import ConflictError, GuardError, LeaseLostError, Phase, StaleReadError, UnknownDependencyError, said
 from .names import Names
 from .outcomes import outcome_of
 from .probes import Probes, probe_all, probe_all_async
@@ -334,7 +334,17 @@ class Tool:
         if decision.findings:
             self._notice("admit", first, decision.findings)
         if fault is not None:
-            self.fault("the call ran, but the guard could not read its result or record it", fault, "return")
+            told = (
+                "This call ran, and what it did is done: do not repeat it blindly. The guard could not read its result or"
+                f" record it: {said(fault)}"
+            )
+            if self.writes is None:
+                told = (
+                    f"This call ran, but the guard could not read its result or record it: {said(fault)}. It only reads:"
+                    " call it again, and if that fails too, ask someone for help."
+                )
+            what = "the call ran, but the guard could not read its result or record it"
+            self.fault(what, fault, told, "return", result)
 
     def _learned(self, args: _Args, kwargs: _Kwargs, result: Any) -> tuple[Exception | None, Learned | None]:
         """What the result tells, or the fault of the function that should have told it."""
@@ -378,10 +388,12 @@ class Tool:
 
     # -- faults, notices
 
-    def fault(self, what: str, error: Exception, phase: Phase = "admission") -> None:
+    def fault(
+        self, what: str, error: Exception, told: str, phase: Phase = "admission", result: Any = None
+    ) -> None:
         """A fault inside the guard, or of a function that it was given: never in silence, and where enforced, an error."""
         if self.mode == "enforce":
-            raise GuardError(f"{what}: {type(error).__name__}: {error}", phase=phase) from error
+            raise GuardError(f"{what}: {said(error)}", phase=phase, result=result, told=told) from error
         self.guard.logger.warning("%r: %s", self.name, what, exc_info=error)
 
     def _notice(self, action: Any, first: Entry, raws: Sequence[Raw]) -> None:
