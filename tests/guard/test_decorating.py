@@ -56,8 +56,8 @@ MISUSE: list[tuple[dict[str, Any], Any, type[Exception], str]] = [
         ValueError,
         r"field='order' that is no parameter: the tool's parameters are order_id",
     ),
-    ({"writes": "orders/{order}"}, tool, ValueError, r"^writes=: .*field='order'"),
-    ({**WRITE, "rests_on": "x/{y}"}, tool, ValueError, r"^rests_on=: .*field='y'"),
+    ({"writes": "orders/{order}"}, tool, ValueError, r"^writes= of 'tool': .*field='order'"),
+    ({**WRITE, "rests_on": "x/{y}"}, tool, ValueError, r"^rests_on= of 'tool': .*field='y'"),
     ({"reads": ["a", "orders/{order}"]}, tool, ValueError, r"field='order'"),
     ({"reads": "orders/{order_id.x}"}, tool, ValueError, r"not just a parameter's name"),
     ({"reads": "orders//{order_id}"}, tool, ValueError, r"empty segment"),
@@ -321,8 +321,10 @@ def test_arguments_that_do_not_fit_are_pythons_own_error() -> None:
     guard = guard_at()
     guarded = guard.tool(**WRITE)(tool)
     for args, kwargs in [((), {}), ((1, 2, 3), {}), (("1",), {"order_id": "2"}), (("1",), {"nope": 2})]:
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match=r"^tool\(\) "):
             guarded(*args, **kwargs)
+    with pytest.raises(TypeError, match=r"^Shop\.outside\(\) missing a required argument: 'order_id'$"):
+        Shop.outside()  # type: ignore[call-arg]
     assert guard.log.events() == []
 
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from intervalguard import GuardError
 from intervalguard.kernel.events import check_name, conflict
 from intervalguard.shell.names import Names, compile_names, segment
 
@@ -103,6 +104,7 @@ def compiled(spec: object, tool: object, *, allow_result: bool = False, allow_em
         spec,  # type: ignore[arg-type]
         signature_of(tool),
         allow_result=allow_result,
+        tool="tool",
         what="names of 'tool'",
         allow_empty=allow_empty,
     )
@@ -425,13 +427,13 @@ def test_a_call_that_does_not_fit_is_a_type_error(spec, call):
         call(functools.partial(of_call, spec, refund))
 
 
-def test_the_type_error_says_which_argument():
-    """The message is that of `Signature.bind`."""
-    with pytest.raises(TypeError, match="missing a required argument: 'order_id'"):
+def test_the_type_error_says_whose_and_which_argument():
+    """The message is that of `Signature.bind`, after the function's name, as in Python's own."""
+    with pytest.raises(TypeError, match=r"^tool\(\) missing a required argument: 'order_id'$"):
         of_call("orders/{order_id}", get_order)
-    with pytest.raises(TypeError, match="got an unexpected keyword argument 'id'"):
+    with pytest.raises(TypeError, match=r"^tool\(\) got an unexpected keyword argument 'id'$"):
         of_call("orders/{order_id}", get_order, "42", id=1)
-    with pytest.raises(TypeError, match="too many positional arguments"):
+    with pytest.raises(TypeError, match=r"^tool\(\) too many positional arguments$"):
         of_call("orders/{order_id}", get_order, "42", 1)
 
 
@@ -588,11 +590,11 @@ def test_what_a_function_may_return(returned, expected):
 
 @pytest.mark.parametrize("result_kind", [False, True])
 @pytest.mark.parametrize(
-    ("returned", "error", "words"),
+    ("returned", "cause", "words"),
     [
-        (None, TypeError, "returned None of type NoneType: return a name, or a list of names"),
-        (1, TypeError, "returned 1 of type int"),
-        ({"a": 1}, TypeError, "of type dict"),
+        (None, None, "returned None of type NoneType: return a name, or a list of names"),
+        (1, None, "returned 1 of type int"),
+        ({"a": 1}, None, "of type dict"),
         (b"a", TypeError, "name=97"),
         (["a", None], TypeError, "name=None"),
         ([["a"]], TypeError, r"name=\['a'\]"),
@@ -602,8 +604,8 @@ def test_what_a_function_may_return(returned, expected):
         ("\ud800", ValueError, "UTF-8"),
     ],
 )
-def test_what_a_function_must_not_return(returned, error, words, result_kind):
-    """What is no name never reaches the log, and the message tells whose function it was."""
+def test_what_a_function_must_not_return(returned, cause, words, result_kind):
+    """What is no name never reaches the log, and the error, a fault, tells whose function it was."""
 
     def name_it(order_id):
         return returned
@@ -612,8 +614,20 @@ def test_what_a_function_must_not_return(returned, error, words, result_kind):
         return returned
 
     names = compiled(name_result if result_kind else name_it, get_order, allow_result=result_kind)
-    with pytest.raises(error, match=rf"^names of 'tool': function \S*name_(it|result)\b.*{words}"):
+    with pytest.raises(GuardError, match=rf"^names of 'tool': function \S*name_(it|result)\b.*{words}") as caught:
         names.of_result(("42",), {}, None) if result_kind else names.of_call(("42",), {})
+    assert type(caught.value.__cause__) is (cause or type(None))
+
+
+def test_a_list_may_be_empty_where_the_message_says_so():
+    """`[]` for none is an answer of what is rested on, and of a result; what is touched is known before."""
+    none = lambda order_id: None  # noqa: E731
+    with pytest.raises(GuardError, match=r"return a name, or a list of names$"):
+        of_call(none, get_order, "42")
+    with pytest.raises(GuardError, match=r"return a name, or a list of names, \[\] for none$"):
+        compiled(none, get_order, allow_empty=True).of_call(("42",), {})
+    with pytest.raises(GuardError, match=r"return a name, or a list of names, \[\] for none$"):
+        compiled(lambda result: None, get_order, allow_result=True).of_result(("42",), {}, None)
 
 
 def test_no_name_at_all_is_an_error_unless_allowed():
@@ -622,9 +636,9 @@ def test_no_name_at_all_is_an_error_unless_allowed():
     def delete(ids): ...
 
     spec = lambda ids: [f"orders/{i}" for i in ids]  # noqa: E731
-    with pytest.raises(ValueError, match=r"names of 'tool': the name function returned names=\(\): return one"):
+    with pytest.raises(GuardError, match=r"names of 'tool': the name function returned names=\(\): return one"):
         of_call(spec, delete, [])
-    with pytest.raises(ValueError, match=r"names=\(\)"):
+    with pytest.raises(GuardError, match=r"names=\(\)"):
         of_call([spec, spec], delete, [])
     assert of_call([spec, "orders"], delete, []) == ("orders",)
     assert compiled(spec, delete, allow_empty=True).of_call(([],), {}) == ()
@@ -632,8 +646,8 @@ def test_no_name_at_all_is_an_error_unless_allowed():
     assert of_call((), delete, []) == ()
 
 
-def test_an_exception_of_a_function_is_raised_as_it_is():
-    """Nothing is swallowed or renamed, neither in the function nor in a generator that it returns."""
+def test_an_exception_of_a_function_is_a_fault_that_says_whose():
+    """It is the cause, be it raised in the function or in a generator that it returns: never taken for the tool's own."""
 
     class BrokenError(ValueError): ...
 
@@ -644,9 +658,13 @@ def test_an_exception_of_a_function_is_raised_as_it_is():
     def broken(order_id):
         raise BrokenError("at once")
 
-    for function, words in ((broken, "^at once$"), (lambda order_id: lazily(), "^lazily$")):
-        with pytest.raises(BrokenError, match=words):
+    for function, words in ((broken, "broken raised BrokenError: at once"), (lambda order_id: lazily(), "lazily")):
+        with pytest.raises(GuardError, match=f"^names of 'tool': function .*{words}$") as caught:
             of_call(function, get_order, "42")
+        assert type(caught.value.__cause__) is BrokenError
+        said = caught.value.for_model()
+        assert said.startswith("This call was not carried out: what it touches cannot be told from its arguments.")
+        assert said.endswith("Look at the arguments, then call again; if they are right, ask someone for help.")
 
 
 def test_how_a_function_may_declare_its_parameters():

@@ -104,6 +104,7 @@ class Tool:
         """Let the call through, or raise; unguarded where the guard has a fault and the mode does not enforce."""
         if self.unstated:
             self._warn_unstated()
+        asked = None
         try:
             asked = self._asked(args, kwargs, depends_on)
             probes: Probes = probe_all(self, asked[2]) if self.guard.log.probing else None
@@ -111,13 +112,14 @@ class Tool:
             if first is None:
                 probes, decision, first = self._wait(asked, probes, decision)
         except Exception as error:
-            return self._undecided(error)
+            return self._undecided(error, asked)
         return self._began(asked, probes, decision, first)
 
     async def enter_async(self, args: _Args, kwargs: _Kwargs, depends_on: Any = NOTHING) -> Running:
         """The same for a call on an event loop."""
         if self.unstated:
             self._warn_unstated()
+        asked = None
         try:
             asked = self._asked(args, kwargs, depends_on)
             probes: Probes = await probe_all_async(self, asked[2]) if self.guard.log.probing else None
@@ -125,7 +127,7 @@ class Tool:
             if first is None:
                 probes, decision, first = await self._wait_async(asked, probes, decision)
         except Exception as error:
-            return self._undecided(error)
+            return self._undecided(error, asked)
         return self._began(asked, probes, decision, first)
 
     def _wait(self, asked: Asked, probes: Probes, decision: Decision) -> tuple[Probes, Decision, Entry]:
@@ -169,10 +171,19 @@ class Tool:
         assert first is not None
         return probes, decision, first
 
-    def _undecided(self, error: Exception) -> Running:
-        """The guard cannot tell whether a call may begin: an error where that is enforced, else it runs unguarded."""
+    def _undecided(self, error: Exception, asked: Asked | None) -> Running:
+        """The guard cannot tell whether a call may begin: an error where that is enforced, else it runs unguarded.
+
+        Before it is known what is asked, the error is the caller's; after that it is a fault.
+        """
         if self.mode == "enforce":
-            raise error
+            if asked is None or isinstance(error, GuardError):
+                raise error
+            told = (
+                f"This call was not carried out: the guard could not decide on it ({said(error)}). Nothing was changed. Try"
+                " the same call again in a moment; if it fails again, ask someone for help."
+            )
+            raise GuardError(f"no decision could be made on {self.name!r}: {said(error)}", told=told) from error
         self.guard.logger.warning("%r runs unguarded and unrecorded: no decision could be made", self.name, exc_info=error)
         return Running.unguarded()
 
@@ -393,7 +404,8 @@ class Tool:
     ) -> None:
         """A fault inside the guard, or of a function that it was given: never in silence, and where enforced, an error."""
         if self.mode == "enforce":
-            raise GuardError(f"{what}: {said(error)}", phase=phase, result=result, told=told) from error
+            cause = error.__cause__ or error if isinstance(error, GuardError) else error
+            raise GuardError(f"{what}: {said(error)}", phase=phase, result=result, told=told) from cause
         self.guard.logger.warning("%r: %s", self.name, what, exc_info=error)
 
     def _notice(self, action: Any, first: Entry, raws: Sequence[Raw]) -> None:

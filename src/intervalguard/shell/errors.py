@@ -51,8 +51,10 @@ class GuardError(Exception):
 
 
 def said(error: Exception) -> str:
-    """What another's exception says of itself."""
+    """What an exception says of itself, after its kind where that is another's."""
     text = str(error)
+    if type(error) is GuardError:
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

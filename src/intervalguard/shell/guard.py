@@ -139,13 +139,15 @@ class Guard:
                     " itself: rename it"
                 )
             stream = is_stream(function)
+            name = _name(function)
+            compiled = functools.partial(compile_names, signature=signature, tool=name)
             tool = self._tool(
-                _name(function),
-                None if reads is None else compile_names(reads, signature, allow_result=not stream, what="reads="),
-                None if writes is None else compile_names(writes, signature, allow_result=False, what="writes="),
+                name,
+                None if reads is None else compiled(reads, allow_result=not stream, what=f"reads= of {name!r}"),
+                None if writes is None else compiled(writes, allow_result=False, what=f"writes= of {name!r}"),
                 None
                 if rests_on is None
-                else compile_names(rests_on, signature, allow_result=False, what="rests_on=", allow_empty=True),
+                else compiled(rests_on, allow_result=False, what=f"rests_on= of {name!r}", allow_empty=True),
                 validity_window_seconds,
                 refuse,
                 mode,
