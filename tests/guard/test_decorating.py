@@ -430,6 +430,9 @@ def test_a_block_checks_where_it_is_made(kind: str) -> None:
         make("a", mode="off")
     with pytest.raises(ValueError, match="empty segment"):
         make("a", rests_on="")
+    for given, options in (("orders/{oid}", {}), ("a", {"rests_on": "b/{oid}"}), ("a", {"rests_on": ["c", "b/{oid}"]})):
+        with pytest.raises(ValueError, match=r"it is no template, so \{oid\}"):
+            make(given, **options)
     assert guard.log.events() == []
 
 

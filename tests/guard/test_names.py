@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from intervalguard import GuardError
 from intervalguard.kernel.events import check_name, conflict
-from intervalguard.shell.names import Names, compile_names, segment
+from intervalguard.shell.names import Names, compile_names, literal_name, segment
 
 
 class Color(enum.Enum):
@@ -78,7 +78,6 @@ PLAIN = [
     "a b",
     "été",
     "日本",
-    "{order_id.__class__}",
     "\U0001f600",
     "A_z~!@#$&*()+=,;'\"",
 ]
@@ -86,7 +85,7 @@ PLAIN = [
 texts = st.one_of(
     st.sampled_from(HOSTILE),
     st.text(st.characters(), min_size=1),
-    st.text(st.sampled_from("/%2Ff5a:.\x00\ud800\udc00\U00010000é\u2028"), min_size=1),
+    st.text(st.sampled_from("/%2Ff5a:.{}\x00\ud800\udc00\U00010000é\u2028"), min_size=1),
 )
 values = st.one_of(texts, st.integers(), st.uuids(), st.sampled_from([Color.RED, Color.SEVEN, Text.A, Number.TWO]))
 
@@ -151,7 +150,7 @@ def test_different_strings_are_resources_that_do_not_conflict(one, other):
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_ordinary_text_stays_as_it_is(text):
-    """What is safe in a name stays readable: also `:`, dots, braces, letters of all scripts."""
+    """What is safe in a name stays readable: also `:`, dots, spaces, letters of all scripts."""
     assert text == segment(text)
 
 
@@ -160,6 +159,9 @@ def test_ordinary_text_stays_as_it_is(text):
     [
         ("a/b", "a%2Fb"),
         ("a%2Fb", "a%252Fb"),
+        ("{id}", "%7Bid%7D"),
+        ("}{", "%7D%7B"),
+        ("%7Bid%7D", "%257Bid%257D"),
         ("\x00", "%00"),
         ("\n", "%0A"),
         ("\x85", "%C2%85"),
@@ -401,12 +403,34 @@ def test_a_hostile_value_stays_in_its_segment(value):
         ("all", lambda f: f("42"), "all"),
         ("{{{order_id}}}", lambda f: f("42"), "{42}"),
         ("{{order_id}}", lambda f: f("42"), "{order_id}"),
+        ("a/{order_id}", lambda f: f("{b}"), "a/%7Bb%7D"),
+        ("a/{order_id}", lambda f: f("}{"), "a/%7D%7B"),
         ("a/b%2Fc", lambda f: f("42"), "a/b%2Fc"),
     ],
 )
 def test_templates_by_example(template, call, expected):
     """By position, by keyword, by default; a keyword for a positional-only name belongs to `**extra`."""
     assert (expected,) == call(functools.partial(of_call, template, refund))
+
+
+@given(st.one_of(texts, st.from_regex(r"\{\w+\}")))
+def test_no_value_makes_a_name_that_cannot_be_given(value):
+    """Whatever stands in an argument, what a template or `segment` makes of it can be given as a name."""
+    for name in (f"orders/{segment(value)}", *of_call("orders/{order_id}", get_order, value)):
+        assert literal_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["orders/{order_id}", "{x}", "a/{_é1}/b", "a/b{x}"])
+def test_a_literal_name_is_no_template(name):
+    """A forgotten f, or a template where there are no arguments, would name a resource that nothing else does."""
+    with pytest.raises(ValueError, match=r"^name=.* .*: it is no template, so \{\w+\} in it stands for nothing"):
+        literal_name(name)
+
+
+@pytest.mark.parametrize("name", ["a/{}", "a/{", "{1}", "{a b}", "{a.b}", "a}{b"])
+def test_braces_around_what_is_no_name_of_a_parameter_are_literal(name):
+    """They are refused where they look like a field, and nowhere else."""
+    assert literal_name(name) == name
 
 
 @pytest.mark.parametrize(

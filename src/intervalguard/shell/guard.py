@@ -12,12 +12,12 @@ from typing import Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar, Unpac
 from uuid import uuid4
 
 from ..kernel.admission import LEAST, Refusal
-from ..kernel.events import Dependency, DependencyLike, Event, check_name, check_window, dependencies, window_micros
+from ..kernel.events import Dependency, DependencyLike, Event, check_window, dependencies, window_micros
 from ..kernel.views import Key, narrowed
 from ..logs.memory import MemoryLog, Origin
 from .blocks import Block
 from .calls import NOTHING, Mode, Notice, Tool
-from .names import Names, NameSpec, compile_names
+from .names import Names, NameSpec, compile_names, literal_name
 from .sessions import Session, check_text
 from .wrappers import Guarded, guarded, is_stream
 
@@ -279,7 +279,7 @@ class Guard:
         unknown = options.keys() - Policy.__annotations__.keys()
         if unknown:
             raise TypeError(f"guard.{kind}() got unknown options: {', '.join(sorted(unknown))}")
-        names = _constant((check_name(name),))
+        names = _constant((literal_name(name),))
         check_text("tool", tool)
         if isinstance(rests_on, str):
             rests_on = [rests_on]
@@ -287,7 +287,7 @@ class Guard:
             tool or f"guard.{kind}",
             names if kind == "read" else None,
             names if kind == "write" else None,
-            None if rests_on is None else _constant(tuple(check_name(each) for each in rests_on)),
+            None if rests_on is None else _constant(tuple(literal_name(each) for each in rests_on)),
             window,
             **options,
         )
@@ -306,7 +306,7 @@ class Guard:
         check_text("agent", agent)
         if since is not None and (not isinstance(since, datetime) or since.utcoffset() is None):
             raise ValueError(f"since={since!r} is no datetime with a time zone")
-        entry = self.log.write_outside(Origin(tool, agent=agent), check_name(name), since)
+        entry = self.log.write_outside(Origin(tool, agent=agent), literal_name(name), since)
         return self.log.event(entry)
 
     def settle(self, event_id: str, outcome: Literal["ok", "failed", "error"]) -> Event:

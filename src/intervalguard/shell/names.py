@@ -27,7 +27,7 @@ from intervalguard.kernel.events import check_name
 
 from .errors import GuardError, said
 
-__all__ = ["NameFunction", "NameSpec", "Names", "check_name", "compile_names", "segment"]
+__all__ = ["NameFunction", "NameSpec", "Names", "check_name", "compile_names", "literal_name", "segment"]
 
 NameFunction: TypeAlias = Callable[..., str | Iterable[str]]
 NameSpec: TypeAlias = str | NameFunction | Sequence[str | NameFunction]
@@ -41,7 +41,7 @@ _Source: TypeAlias = Callable[[_Args, _Kwargs, Any], tuple[str, ...]]
 # A fixed list, not a property from `unicodedata`: hosts with different Pythons that share a log must agree.
 _UNSAFE = re.compile(
     "["
-    "%/"
+    "%/{}"
     "\x00-\x1f\x7f-\x9f"  # control characters
     "\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible: joiners, directions, line ends
     "\ud800-\udfff"  # lone surrogates: they have no encoding in UTF-8
@@ -53,8 +53,8 @@ _UNSAFE = re.compile(
 def segment(value: str | int | UUID | Enum) -> str:
     """``value`` as exactly one segment of a resource's name: not empty, without ``/``, encodable as UTF-8.
 
-    Injective on strings: ``/``, ``%``, control and invisible characters and lone surrogates become ``%XX``,
-    byte by byte of their UTF-8; all else stays as it is, ``:``, ``.`` and ``..`` too. Nothing is normalized:
+    Injective on strings: ``/``, ``%``, braces, control and invisible characters and lone surrogates become
+    ``%XX``, byte by byte of their UTF-8; all else stays as it is, ``:``, ``.`` and ``..`` too. Nothing is normalized:
     strings that differ stay different, however alike they look. Between types it is not injective: an ``int``
     or ``UUID`` gives the segment of its ``str``, so 42 and ``"42"`` are one resource; a member of an ``Enum``
     gives that of its value.
@@ -75,6 +75,23 @@ def segment(value: str | int | UUID | Enum) -> str:
         f"value={reprlib.repr(value)} is of type {type(value).__name__}; a segment is a str, int, UUID or"
         " an Enum member with such a value: convert it, for example segment(str(value)) in a name function"
     )
+
+
+_FIELD = re.compile(r"\{[^\W\d]\w*\}")
+
+
+def literal_name(name: str) -> str:
+    """``name``, if it is the name of a resource, and none that was meant to be a template or an f-string.
+
+    Raises as `check_name` does, and ``ValueError`` for a name with what looks like a field. No `segment` has one.
+    """
+    field = _FIELD.search(check_name(name))
+    if field is not None:
+        raise ValueError(
+            f"name={name!r} is taken as it is: it is no template, so {field[0]} in it stands for nothing. Put the value in,"
+            " as in f'orders/{segment(order_id)}'; where braces are meant, write what segment() makes of them, %7B and %7D"
+        )
+    return name
 
 
 def _percent(match: re.Match[str]) -> str:
@@ -277,7 +294,14 @@ def _put(signature: Signature, name: str, before: str, after: str, where: str) -
         kind = type(value)
         # What `segment` says of the usual values, in a fifth of its time: of ASCII, all else in _UNSAFE is unprintable.
         if kind is int or (
-            kind is str and value and value.isascii() and value.isprintable() and "/" not in value and "%" not in value
+            kind is str
+            and value
+            and value.isascii()
+            and value.isprintable()
+            and "/" not in value
+            and "%" not in value
+            and "{" not in value
+            and "}" not in value
         ):
             return f"{before}{value}{after}"
         try:
