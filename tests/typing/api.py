@@ -79,6 +79,7 @@ tracked("a", writes=True, refuse="none")  # type: ignore[arg-type]
 guard.tracked("a", writes=False, versions=len)  # type: ignore[call-arg]
 guard.tracked("a", writes=False, reads="b")  # type: ignore[call-arg]
 guard.tracked("a", writes=False, version=1)  # type: ignore[arg-type]
+guard.tool("a")  # type: ignore[arg-type]
 guard.tool(reads="a", version=len, depends_on="e1")  # type: ignore[call-arg]
 
 
@@ -267,6 +268,8 @@ with session as entered:
 async def inside() -> None:
     async with guard.session() as entered:
         assert_type(entered, Session)
+        async with entered.turn() as batch:
+            assert_type(batch, str)
     async with guard.write("a", depends_on=[]) as block:
         assert_type(block.event, Event)
 

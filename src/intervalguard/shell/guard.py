@@ -6,9 +6,10 @@ import functools
 import inspect
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar, Unpack, cast, get_args
+from typing import Any, Literal, Never, ParamSpec, TypeAlias, TypedDict, TypeVar, Unpack, cast, get_args
 from uuid import uuid4
 
 from ..kernel.admission import LEAST, Refusal
@@ -95,7 +96,7 @@ class Guard:
 
     def tool(
         self,
-        *,
+        *given: Never,
         reads: NameSpec | None = None,
         writes: NameSpec | None = None,
         rests_on: NameSpec | None = None,
@@ -163,6 +164,8 @@ class Guard:
                 raise TypeError(f"{_name(function)!r} is a stream, which has no result: leave out version=, observed_at=")
             return cast("Guarded[P, R]", guarded(function, tool))
 
+        if given:
+            raise _without_kind(given[0])
         for what, spec in (("reads=", reads), ("writes=", writes)):
             if isinstance(spec, list | tuple) and not spec:
                 raise ValueError(f"{what}[] names nothing: name what the tool touches, or leave {what} out")
@@ -185,6 +188,7 @@ class Guard:
                 f"tracked({_name(name)}) names no resource: write @tracked('orders/{{order_id}}', writes=False) above the"
                 " function; a function that gives the names needs writes= beside it"
             )
+        _check_known("tracked()", options, ToolOptions)
         decorate = self.tool(
             reads=None if writes else name,
             writes=name if writes else None,
@@ -276,9 +280,7 @@ class Guard:
         tool: str | None = None,
         **options: Any,
     ) -> Block:
-        unknown = options.keys() - Policy.__annotations__.keys()
-        if unknown:
-            raise TypeError(f"guard.{kind}() got unknown options: {', '.join(sorted(unknown))}")
+        _check_known(f"guard.{kind}()", options, Policy)
         names = _constant((literal_name(name),))
         check_text("tool", tool)
         if isinstance(rests_on, str):
@@ -343,6 +345,23 @@ def _constant(names: tuple[str, ...]) -> Names:
     return Names(lambda args, kwargs: names, lambda args, kwargs, result: (), needs_result=False)
 
 
+def _check_known(what: str, options: Mapping[str, Any], known: type) -> None:
+    unknown = options.keys() - known.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"{what} got unknown options: {', '.join(sorted(unknown))}")
+
+
+def _without_kind(given: Any) -> TypeError:
+    """What `Guard.tool` says where it is given something by position: a function, as where it stands bare, or names."""
+    if callable(given):
+        return TypeError(
+            f"tool({_name(given)}) names no resource: write @guard.tool(reads='orders/{{order_id}}') above the function, or"
+            " writes=, or both"
+        )
+    shown = reprlib.repr(given)
+    return TypeError(f"tool({shown}) does not say what becomes of that: write reads={shown} or writes={shown}")
+
+
 def _name(function: Callable[..., Any]) -> str:
     while isinstance(function, functools.partial):
         function = function.func
@@ -392,7 +411,7 @@ def _wait(seconds: float) -> float:
 
 
 def _errors(what: str, given: Errors) -> tuple[type[BaseException], ...]:
-    if not isinstance(given, type | Sequence):
+    if not isinstance(given, type | Sequence) or isinstance(given, str):
         raise TypeError(f"{what}={given!r} is no exception class, nor a list of them")
     errors = (given,) if isinstance(given, type) else tuple(given)
     for each in errors:
