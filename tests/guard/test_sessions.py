@@ -355,6 +355,16 @@ def test_the_same_key_continues_a_conversation(desk: Desk) -> None:
         assert desk.refused(desk.pay, "p", ["a"]) == [("a", "unknown-dependency")]
 
 
+def test_who_continues_a_conversation_says_who_it_is(desk: Desk) -> None:
+    """What it knows goes by the key; nobody is made out to be the agent who was there before."""
+    with desk.session("key", agent="bob", run="r1"):
+        desk.read("a")
+    for agent in (None, "ann"):
+        with desk.session("key", agent=agent):
+            desk.pay("p", ["a"])
+    assert [(each.agent, each.run) for each in desk.guard.log.events()] == [("bob", "r1"), (None, None), ("ann", None)]
+
+
 def test_a_turn_may_be_entered_by_a_task(desk: Desk) -> None:
     """As its session may: what was read in it is not known to the calls of its message."""
 

@@ -255,7 +255,11 @@ class Guard:
     # -- sessions, blocks, outside writers
 
     def session(self, key: str | None = None, *, agent: str | None = None, run: str | None = None) -> Session:
-        """One conversation; the same ``key`` continues it, and without one it is new."""
+        """One conversation; the same ``key`` continues it, and without one it is new.
+
+        What it knows goes by its key alone. ``agent`` and ``run`` say who makes the calls in this `Session`, and are
+        recorded with these; they are not kept with the key, for another may continue it: say them each time.
+        """
         return Session(self, uuid4().hex if key is None else key, agent, run)
 
     def read(

@@ -126,7 +126,8 @@ class Turn:
 class Session:
     """One conversation. Entered with ``with``, it is that of the calls made inside, in this thread or task.
 
-    The same ``key`` continues the same conversation. One session may be entered by many threads and tasks at once.
+    The same ``key`` continues the same conversation, whoever does: ``agent`` and ``run`` are of the calls made in this
+    object, and ``None`` where they are not said again. One session may be entered by many threads and tasks at once.
     """
 
     guard: Guard
