@@ -15,8 +15,8 @@ import intervalguard.files
 import intervalguard.logs
 
 PUBLIC = {
-    "ConflictError", "Dependency", "Event", "Finding", "Guard", "GuardError", "Interval", "LeaseLostError", "Notice",
-    "Session", "StaleReadError", "UnknownDependencyError", "check_dependencies", "clear_registry", "is_stale",
+    "ConflictError", "Dependency", "Event", "Finding", "Guard", "GuardError", "Guarded", "Interval", "LeaseLostError",
+    "Notice", "Session", "StaleReadError", "UnknownDependencyError", "check_dependencies", "clear_registry", "is_stale",
     "last_event", "registry", "relation", "resting_on", "segment", "tracked", "with_event",
 }  # fmt: skip
 

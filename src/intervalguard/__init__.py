@@ -13,6 +13,7 @@ from .shell.guard import Guard
 from .shell.names import segment
 from .shell.running import last_event
 from .shell.sessions import Session
+from .shell.wrappers import Guarded
 
 __all__ = [
     "ConflictError",
@@ -21,6 +22,7 @@ __all__ = [
     "Finding",
     "Guard",
     "GuardError",
+    "Guarded",
     "Interval",
     "LeaseLostError",
     "Notice",

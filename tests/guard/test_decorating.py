@@ -56,8 +56,8 @@ MISUSE: list[tuple[dict[str, Any], Any, type[Exception], str]] = [
         ValueError,
         r"field='order' that is no parameter: the tool's parameters are order_id",
     ),
-    ({"writes": "orders/{order}"}, tool, ValueError, r"^writes=: .*field='order'"),
-    ({**WRITE, "rests_on": "x/{y}"}, tool, ValueError, r"^rests_on=: .*field='y'"),
+    ({"writes": "orders/{order}"}, tool, ValueError, r"^writes= of 'tool': .*field='order'"),
+    ({**WRITE, "rests_on": "x/{y}"}, tool, ValueError, r"^rests_on= of 'tool': .*field='y'"),
     ({"reads": ["a", "orders/{order}"]}, tool, ValueError, r"field='order'"),
     ({"reads": "orders/{order_id.x}"}, tool, ValueError, r"not just a parameter's name"),
     ({"reads": "orders//{order_id}"}, tool, ValueError, r"empty segment"),
@@ -82,7 +82,7 @@ MISUSE: list[tuple[dict[str, Any], Any, type[Exception], str]] = [
     ({**READ, "probe": str}, tool, ValueError, r"probe= without version=: there is nothing to compare"),
     ({**READ, "version": str}, stream, TypeError, r"is a stream, which has no result: leave out version="),
     ({**READ, "observed_at": str}, async_stream, TypeError, r"is a stream, which has no result"),
-    ({**WRITE, "no_effect_on": "ValueError"}, tool, TypeError, r"no_effect_on=.*is no exception class"),
+    ({**WRITE, "no_effect_on": "ValueError"}, tool, TypeError, r"='ValueError' is no exception class, nor a list"),
     ({**WRITE, "no_effect_on": None}, tool, TypeError, r"no_effect_on=None is no exception class, nor a list"),
     ({**WRITE, "unknown_on": [ValueError, 7]}, tool, TypeError, r"unknown_on=.* holds 7, which is no exception class"),
     ({**WRITE, "unknown_on": ValueError()}, tool, TypeError, r"unknown_on=.*is no exception class"),
@@ -243,7 +243,7 @@ def test_the_short_form_is_the_general_one() -> None:
 def test_the_short_forms_are_typed_as_the_general_one() -> None:
     """What a type checker lets `tracked` pass on is what `tool` takes, option by option."""
     general = typing.get_type_hints(Guard.tool)
-    for said in ("reads", "writes", "validity_window_seconds", "return"):
+    for said in ("given", "reads", "writes", "validity_window_seconds", "return"):
         del general[said]
     assert typing.get_type_hints(ToolOptions) == general
 
@@ -321,8 +321,10 @@ def test_arguments_that_do_not_fit_are_pythons_own_error() -> None:
     guard = guard_at()
     guarded = guard.tool(**WRITE)(tool)
     for args, kwargs in [((), {}), ((1, 2, 3), {}), (("1",), {"order_id": "2"}), (("1",), {"nope": 2})]:
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match=r"^tool\(\) "):
             guarded(*args, **kwargs)
+    with pytest.raises(TypeError, match=r"^Shop\.outside\(\) missing a required argument: 'order_id'$"):
+        Shop.outside()  # type: ignore[call-arg]
     assert guard.log.events() == []
 
 
@@ -428,6 +430,9 @@ def test_a_block_checks_where_it_is_made(kind: str) -> None:
         make("a", mode="off")
     with pytest.raises(ValueError, match="empty segment"):
         make("a", rests_on="")
+    for given, options in (("orders/{oid}", {}), ("a", {"rests_on": "b/{oid}"}), ("a", {"rests_on": ["c", "b/{oid}"]})):
+        with pytest.raises(ValueError, match=r"it is no template, so \{oid\}"):
+            make(given, **options)
     assert guard.log.events() == []
 
 
@@ -465,3 +470,21 @@ def test_a_bare_decorator_is_an_error_at_once() -> None:
 
         @guard.tracked
         def get_order(order_id: str) -> None: ...
+
+    with pytest.raises(TypeError, match=r"^tool\(.*get_price\) names no resource: write @guard\.tool\(reads='orders"):
+
+        @guard.tool
+        def get_price(order_id: str) -> None: ...
+
+
+def test_names_without_their_kind_are_an_error_at_once() -> None:
+    """The general form cannot guess whether a name is read or written."""
+    with pytest.raises(TypeError, match=r"^tool\('a/\{id\}'\) .*: write reads='a/\{id\}' or writes='a/\{id\}'$"):
+        guard_at().tool("a/{id}")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("tracks", [tracked, guard_at().tracked])
+def test_tracked_says_whose_options_it_does_not_know(tracks: Any) -> None:
+    """What it passes on is not blamed on what it passes it to."""
+    with pytest.raises(TypeError, match=r"^tracked\(\) got unknown options: kind, reads$"):
+        tracks("a", writes=False, reads="b", kind="read")

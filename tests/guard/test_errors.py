@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import pickle
 import re
@@ -84,7 +85,19 @@ def fault() -> GuardError:
     return caught.value
 
 
-EVERY = (stale, unknown, conflict, lost, fault)
+def written() -> GuardError:
+    """What a call gets that wrote and gave something, of which the version cannot be told."""
+
+    @guard_at().tool(reads="a", writes="b", version=lambda result: result["etag"])
+    def pay() -> dict[str, str]:
+        return {"payment": "p1"}
+
+    with pytest.raises(GuardError) as caught:
+        pay()
+    return caught.value
+
+
+EVERY = (stale, unknown, conflict, lost, fault, written)
 
 
 def told(error: GuardError) -> tuple[Any, ...]:
@@ -223,6 +236,53 @@ def test_a_fault_after_the_body_does_not_say_that_nothing_happened() -> None:
     assert "ZeroDivisionError" in str(error)
     assert error.for_model().startswith("This call ran")
     assert isinstance(error.__cause__, ZeroDivisionError)
+
+
+def test_a_fault_after_the_body_carries_the_result() -> None:
+    """What the body gave is nowhere else; where none ran, or its result is withheld, there is none."""
+    assert written().result == {"payment": "p1"}
+    assert pickle.loads(pickle.dumps(written())).result == {"payment": "p1"}
+    for make in (stale, unknown, conflict):
+        assert make().result is None
+    guard = guard_at()
+    with guard.read("a") as read:
+        pass
+
+    @guard.tool(reads="sum")
+    def add() -> int:
+        guard.record_write("a")
+        return 7
+
+    with pytest.raises(StaleReadError) as caught:
+        add(depends_on=read.event)
+    assert (caught.value.phase, caught.value.result) == ("return", None)
+
+
+def test_a_fault_after_a_log_failed_carries_the_result() -> None:
+    """Of an async tool too."""
+    clock = Clock()
+    guard = guard_at(lambda: clock())
+
+    @guard.tool(writes="a")
+    async def pay() -> str:
+        clock.seconds = float("nan")
+        return "p1"
+
+    with pytest.raises(GuardError) as caught:
+        asyncio.run(pay())
+    assert caught.value.result == "p1"
+
+
+def test_a_model_is_told_once_what_a_fault_after_the_body_means() -> None:
+    """What was written is done; what was only read may be read again."""
+    assert written().for_model() == (
+        "This call ran, and what it did is done: do not repeat it blindly. The guard could not read its result or record"
+        " it: KeyError: 'etag'"
+    )
+    assert fault().for_model() == (
+        "This call ran, but the guard could not read its result or record it: ZeroDivisionError: division by zero."
+        " It only reads: call it again, and if that fails too, ask someone for help."
+    )
 
 
 def test_a_fault_before_the_body_says_so() -> None:

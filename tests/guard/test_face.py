@@ -180,6 +180,10 @@ def test_check_dependencies_of_what_is_not_there_raises() -> None:
     with pytest.raises(LookupError, match="rests on id='nobody', which is not among the events given") as caught:
         check_dependencies(act, [event("a", 0, 1, id="a")])
     assert isinstance(caught.value, UnknownDependencyError)
+    assert caught.value.for_model() == (
+        f"Event 'x' (id={act.id}) rests on id='nobody', which is not among the events given: it cannot be verified, so the"
+        " call must not be treated as checked. Read what it rests on first, then decide again."
+    )
 
 
 def test_check_dependencies_of_the_registry() -> None:

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from intervalguard import GuardError
 from intervalguard.kernel.events import check_name, conflict
-from intervalguard.shell.names import Names, compile_names, segment
+from intervalguard.shell.names import Names, compile_names, literal_name, segment
 
 
 class Color(enum.Enum):
@@ -77,7 +78,6 @@ PLAIN = [
     "a b",
     "été",
     "日本",
-    "{order_id.__class__}",
     "\U0001f600",
     "A_z~!@#$&*()+=,;'\"",
 ]
@@ -85,7 +85,7 @@ PLAIN = [
 texts = st.one_of(
     st.sampled_from(HOSTILE),
     st.text(st.characters(), min_size=1),
-    st.text(st.sampled_from("/%2Ff5a:.\x00\ud800\udc00\U00010000é\u2028"), min_size=1),
+    st.text(st.sampled_from("/%2Ff5a:.{}\x00\ud800\udc00\U00010000é\u2028"), min_size=1),
 )
 values = st.one_of(texts, st.integers(), st.uuids(), st.sampled_from([Color.RED, Color.SEVEN, Text.A, Number.TWO]))
 
@@ -103,6 +103,7 @@ def compiled(spec: object, tool: object, *, allow_result: bool = False, allow_em
         spec,  # type: ignore[arg-type]
         signature_of(tool),
         allow_result=allow_result,
+        tool="tool",
         what="names of 'tool'",
         allow_empty=allow_empty,
     )
@@ -149,7 +150,7 @@ def test_different_strings_are_resources_that_do_not_conflict(one, other):
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_ordinary_text_stays_as_it_is(text):
-    """What is safe in a name stays readable: also `:`, dots, braces, letters of all scripts."""
+    """What is safe in a name stays readable: also `:`, dots, spaces, letters of all scripts."""
     assert text == segment(text)
 
 
@@ -158,6 +159,9 @@ def test_ordinary_text_stays_as_it_is(text):
     [
         ("a/b", "a%2Fb"),
         ("a%2Fb", "a%252Fb"),
+        ("{id}", "%7Bid%7D"),
+        ("}{", "%7D%7B"),
+        ("%7Bid%7D", "%257Bid%257D"),
         ("\x00", "%00"),
         ("\n", "%0A"),
         ("\x85", "%C2%85"),
@@ -399,12 +403,34 @@ def test_a_hostile_value_stays_in_its_segment(value):
         ("all", lambda f: f("42"), "all"),
         ("{{{order_id}}}", lambda f: f("42"), "{42}"),
         ("{{order_id}}", lambda f: f("42"), "{order_id}"),
+        ("a/{order_id}", lambda f: f("{b}"), "a/%7Bb%7D"),
+        ("a/{order_id}", lambda f: f("}{"), "a/%7D%7B"),
         ("a/b%2Fc", lambda f: f("42"), "a/b%2Fc"),
     ],
 )
 def test_templates_by_example(template, call, expected):
     """By position, by keyword, by default; a keyword for a positional-only name belongs to `**extra`."""
     assert (expected,) == call(functools.partial(of_call, template, refund))
+
+
+@given(st.one_of(texts, st.from_regex(r"\{\w+\}")))
+def test_no_value_makes_a_name_that_cannot_be_given(value):
+    """Whatever stands in an argument, what a template or `segment` makes of it can be given as a name."""
+    for name in (f"orders/{segment(value)}", *of_call("orders/{order_id}", get_order, value)):
+        assert literal_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["orders/{order_id}", "{x}", "a/{_é1}/b", "a/b{x}"])
+def test_a_literal_name_is_no_template(name):
+    """A forgotten f, or a template where there are no arguments, would name a resource that nothing else does."""
+    with pytest.raises(ValueError, match=r"^name=.* .*: it is no template, so \{\w+\} in it stands for nothing"):
+        literal_name(name)
+
+
+@pytest.mark.parametrize("name", ["a/{}", "a/{", "{1}", "{a b}", "{a.b}", "a}{b"])
+def test_braces_around_what_is_no_name_of_a_parameter_are_literal(name):
+    """They are refused where they look like a field, and nowhere else."""
+    assert literal_name(name) == name
 
 
 @pytest.mark.parametrize(
@@ -425,13 +451,13 @@ def test_a_call_that_does_not_fit_is_a_type_error(spec, call):
         call(functools.partial(of_call, spec, refund))
 
 
-def test_the_type_error_says_which_argument():
-    """The message is that of `Signature.bind`."""
-    with pytest.raises(TypeError, match="missing a required argument: 'order_id'"):
+def test_the_type_error_says_whose_and_which_argument():
+    """The message is that of `Signature.bind`, after the function's name, as in Python's own."""
+    with pytest.raises(TypeError, match=r"^tool\(\) missing a required argument: 'order_id'$"):
         of_call("orders/{order_id}", get_order)
-    with pytest.raises(TypeError, match="got an unexpected keyword argument 'id'"):
+    with pytest.raises(TypeError, match=r"^tool\(\) got an unexpected keyword argument 'id'$"):
         of_call("orders/{order_id}", get_order, "42", id=1)
-    with pytest.raises(TypeError, match="too many positional arguments"):
+    with pytest.raises(TypeError, match=r"^tool\(\) too many positional arguments$"):
         of_call("orders/{order_id}", get_order, "42", 1)
 
 
@@ -588,11 +614,11 @@ def test_what_a_function_may_return(returned, expected):
 
 @pytest.mark.parametrize("result_kind", [False, True])
 @pytest.mark.parametrize(
-    ("returned", "error", "words"),
+    ("returned", "cause", "words"),
     [
-        (None, TypeError, "returned None of type NoneType: return a name, or a list of names"),
-        (1, TypeError, "returned 1 of type int"),
-        ({"a": 1}, TypeError, "of type dict"),
+        (None, None, "returned None of type NoneType: return a name, or a list of names"),
+        (1, None, "returned 1 of type int"),
+        ({"a": 1}, None, "of type dict"),
         (b"a", TypeError, "name=97"),
         (["a", None], TypeError, "name=None"),
         ([["a"]], TypeError, r"name=\['a'\]"),
@@ -602,8 +628,8 @@ def test_what_a_function_may_return(returned, expected):
         ("\ud800", ValueError, "UTF-8"),
     ],
 )
-def test_what_a_function_must_not_return(returned, error, words, result_kind):
-    """What is no name never reaches the log, and the message tells whose function it was."""
+def test_what_a_function_must_not_return(returned, cause, words, result_kind):
+    """What is no name never reaches the log, and the error, a fault, tells whose function it was."""
 
     def name_it(order_id):
         return returned
@@ -612,8 +638,20 @@ def test_what_a_function_must_not_return(returned, error, words, result_kind):
         return returned
 
     names = compiled(name_result if result_kind else name_it, get_order, allow_result=result_kind)
-    with pytest.raises(error, match=rf"^names of 'tool': function \S*name_(it|result)\b.*{words}"):
+    with pytest.raises(GuardError, match=rf"^names of 'tool': function \S*name_(it|result)\b.*{words}") as caught:
         names.of_result(("42",), {}, None) if result_kind else names.of_call(("42",), {})
+    assert type(caught.value.__cause__) is (cause or type(None))
+
+
+def test_a_list_may_be_empty_where_the_message_says_so():
+    """`[]` for none is an answer of what is rested on, and of a result; what is touched is known before."""
+    none = lambda order_id: None  # noqa: E731
+    with pytest.raises(GuardError, match=r"return a name, or a list of names$"):
+        of_call(none, get_order, "42")
+    with pytest.raises(GuardError, match=r"return a name, or a list of names, \[\] for none$"):
+        compiled(none, get_order, allow_empty=True).of_call(("42",), {})
+    with pytest.raises(GuardError, match=r"return a name, or a list of names, \[\] for none$"):
+        compiled(lambda result: None, get_order, allow_result=True).of_result(("42",), {}, None)
 
 
 def test_no_name_at_all_is_an_error_unless_allowed():
@@ -622,9 +660,9 @@ def test_no_name_at_all_is_an_error_unless_allowed():
     def delete(ids): ...
 
     spec = lambda ids: [f"orders/{i}" for i in ids]  # noqa: E731
-    with pytest.raises(ValueError, match=r"names of 'tool': the name function returned names=\(\): return one"):
+    with pytest.raises(GuardError, match=r"names of 'tool': the name function returned names=\(\): return one"):
         of_call(spec, delete, [])
-    with pytest.raises(ValueError, match=r"names=\(\)"):
+    with pytest.raises(GuardError, match=r"names=\(\)"):
         of_call([spec, spec], delete, [])
     assert of_call([spec, "orders"], delete, []) == ("orders",)
     assert compiled(spec, delete, allow_empty=True).of_call(([],), {}) == ()
@@ -632,8 +670,8 @@ def test_no_name_at_all_is_an_error_unless_allowed():
     assert of_call((), delete, []) == ()
 
 
-def test_an_exception_of_a_function_is_raised_as_it_is():
-    """Nothing is swallowed or renamed, neither in the function nor in a generator that it returns."""
+def test_an_exception_of_a_function_is_a_fault_that_says_whose():
+    """It is the cause, be it raised in the function or in a generator that it returns: never taken for the tool's own."""
 
     class BrokenError(ValueError): ...
 
@@ -644,9 +682,13 @@ def test_an_exception_of_a_function_is_raised_as_it_is():
     def broken(order_id):
         raise BrokenError("at once")
 
-    for function, words in ((broken, "^at once$"), (lambda order_id: lazily(), "^lazily$")):
-        with pytest.raises(BrokenError, match=words):
+    for function, words in ((broken, "broken raised BrokenError: at once"), (lambda order_id: lazily(), "lazily")):
+        with pytest.raises(GuardError, match=f"^names of 'tool': function .*{words}$") as caught:
             of_call(function, get_order, "42")
+        assert type(caught.value.__cause__) is BrokenError
+        said = caught.value.for_model()
+        assert said.startswith("This call was not carried out: what it touches cannot be told from its arguments.")
+        assert said.endswith("Look at the arguments, then call again; if they are right, ask someone for help.")
 
 
 def test_how_a_function_may_declare_its_parameters():

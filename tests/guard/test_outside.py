@@ -129,6 +129,8 @@ def test_a_name_is_one(world: World, name: str) -> None:
     """And nothing is recorded where it is not."""
     with pytest.raises(ValueError, match="empty segment"):
         world.guard.record_write(name)
+    with pytest.raises(ValueError, match=r"it is no template, so \{oid\} in it stands for nothing"):
+        world.guard.record_write("orders/{oid}")
     assert world.guard.log.events() == []
 
 

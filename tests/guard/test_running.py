@@ -163,8 +163,10 @@ def test_a_clock_that_fails_lets_no_write_through() -> None:
         raise OSError("no time")
 
     guard = guard_at(broken)
-    with pytest.raises(OSError, match="no time"), guard.write("x"):
+    with pytest.raises(GuardError, match="OSError: no time") as caught, guard.write("x"):
         pytest.fail("the body ran")
+    assert isinstance(caught.value.__cause__, OSError)
+    assert "the guard could not decide on it (OSError: no time). Nothing was changed." in caught.value.for_model()
 
 
 # ------------------------------------------------------------------------------------------ how a call ends

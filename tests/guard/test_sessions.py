@@ -355,6 +355,41 @@ def test_the_same_key_continues_a_conversation(desk: Desk) -> None:
         assert desk.refused(desk.pay, "p", ["a"]) == [("a", "unknown-dependency")]
 
 
+def test_who_continues_a_conversation_says_who_it_is(desk: Desk) -> None:
+    """What it knows goes by the key; nobody is made out to be the agent who was there before."""
+    with desk.session("key", agent="bob", run="r1"):
+        desk.read("a")
+    for agent in (None, "ann"):
+        with desk.session("key", agent=agent):
+            desk.pay("p", ["a"])
+    assert [(each.agent, each.run) for each in desk.guard.log.events()] == [("bob", "r1"), (None, None), ("ann", None)]
+
+
+def test_a_turn_may_be_entered_by_a_task(desk: Desk) -> None:
+    """As its session may: what was read in it is not known to the calls of its message."""
+
+    async def converse() -> None:
+        async with desk.session("key") as session:
+            async with session.turn("t1") as batch:
+                assert batch == "t1"
+                desk.read("a")
+                assert desk.refused(desk.pay, "p", ["a"]) == [("a", "unknown-dependency")]
+            desk.pay("p", ["a"])
+
+    asyncio.run(converse())
+    assert [each.batch for each in desk.guard.log.events()] == ["t1", "t1", None]
+
+
+def test_a_turn_is_entered_once(desk: Desk) -> None:
+    """It would begin when it had begun: it says how to have another."""
+    session = desk.session("key")
+    turn = session.turn()
+    with session, turn:
+        pass
+    with pytest.raises(RuntimeError, match=r"call session\.turn\(\) again"), turn:
+        pytest.fail("it was entered twice")
+
+
 def test_events_carry_whose_they_are(desk: Desk) -> None:
     """Session, agent, run and batch are recorded with each event of a conversation."""
     session = desk.session("key", agent="ann", run="r1")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from helpers import Clock, Thread, guard_at, only, outcomes, settled
 
-from intervalguard import ConflictError, Guard, StaleReadError, last_event
+from intervalguard import ConflictError, Guard, GuardError, StaleReadError, last_event
 from intervalguard.logs import MemoryLog
 
 KINDS = [("read", "ok"), ("write", "error")]
@@ -339,7 +339,7 @@ def test_clean_up_that_makes_guarded_calls_under_the_lock_is_refused() -> None:
             try:
                 with guard.write("clean-up"):
                     pytest.fail("the body ran")
-            except RuntimeError as error:
+            except GuardError as error:
                 raised.append(error)
 
     gc.disable()

@@ -191,8 +191,13 @@ def test_a_probe_that_fails(mode: Any, how: str, caplog: pytest.LogCaptureFixtur
         assert entry is not None
         object.__setattr__(entry.origin, "probe", probe)
     if mode == "enforce":
-        with pytest.raises(GuardError, match=r"probe= of .* failed"):
+        with pytest.raises(GuardError, match=r"probe= of .* failed") as caught:
             files.write("elsewhere", depends_on=read)
+        assert caught.value.for_model() == (
+            "This call was not carried out: it rests on 'f', and the look at whether that has changed failed. Nothing was"
+            " changed. Try the same call again in a moment; if it fails again, ask someone for help: to read 'f' again"
+            " does not mend that."
+        )
         assert files.done == []
         assert outcomes(files.guard) == [("read", "f", "ok")]
     else:

@@ -16,6 +16,7 @@ from intervalguard import (
     Event,
     Finding,
     Guard,
+    Guarded,
     GuardError,
     Interval,
     LeaseLostError,
@@ -78,6 +79,7 @@ tracked("a", writes=True, refuse="none")  # type: ignore[arg-type]
 guard.tracked("a", writes=False, versions=len)  # type: ignore[call-arg]
 guard.tracked("a", writes=False, reads="b")  # type: ignore[call-arg]
 guard.tracked("a", writes=False, version=1)  # type: ignore[arg-type]
+guard.tool("a")  # type: ignore[arg-type]
 guard.tool(reads="a", version=len, depends_on="e1")  # type: ignore[call-arg]
 
 
@@ -156,6 +158,35 @@ class Shop:
     async def cancel(self, order_id: str) -> bool:
         return True
 
+    @classmethod
+    @guard.tracked("orders/{order_id}", writes=False)
+    def above(cls, order_id: str) -> int:
+        return 1
+
+    @guard.tracked("orders/{order_id}", writes=False)
+    @classmethod
+    def below(cls, order_id: str) -> int:
+        return 1
+
+    @staticmethod
+    @guard.tracked("orders/{order_id}", writes=False)
+    def apart(order_id: str) -> int:
+        return 1
+
+    @guard.tracked("orders/{order_id}", writes=False)
+    @staticmethod
+    def below_apart(order_id: str) -> int:
+        return 1
+
+    @classmethod
+    @guard.tool(reads="shops")
+    async def none(cls) -> int:
+        return 1
+
+
+class Stall(Shop):
+    pass
+
 
 shop = Shop()
 assert_type(shop.order("42"), int)
@@ -163,6 +194,36 @@ assert_type(shop.order("42", depends_on=read), int)
 assert_type(Shop.order(shop, "42"), int)
 shop.order(42)  # type: ignore[call-overload]
 shop.order()  # type: ignore[call-overload]
+Shop.order("42")  # type: ignore[call-overload]
+for one in (Shop, Stall):
+    assert_type(one.above("42"), int)
+    assert_type(one.below("42", depends_on=read), int)
+    assert_type(one.apart("42"), int)
+    assert_type(one.below_apart("42"), int)
+    assert_type(one().above("42"), int)
+    assert_type(one().below("42", depends_on=read), int)
+    assert_type(one().apart("42"), int)
+    assert_type(one().below_apart("42"), int)
+    assert_type(one().order("42"), int)
+    one.above(42)  # type: ignore[call-overload]
+    one.apart(42)  # type: ignore[call-overload]
+    one().apart()  # type: ignore[call-overload]
+assert_type(with_event(Shop.above, "42"), tuple[int, Event])
+assert_type(resting_on(shop.below, read)("42"), int)
+assert_type(with_event(Stall.none), Awaitable[tuple[int, Event]])
+
+
+# -- tables of tools: a guarded function has the attributes of one
+
+table = {each.__name__: each for each in (get_order, pay, shop.order)}
+assert_type(next(iter(table)), str)
+tools: dict[str, Guarded[..., Any]] = {get_order.__qualname__: get_order, refund.__name__: refund, "order": shop.order}
+assert_type(tools["get_order"]("42", depends_on=read), Any)
+assert_type(get_order.__doc__, str | None)
+assert_type(get_order.__wrapped__("42"), dict[str, int])
+get_order.__wrapped__(42)  # type: ignore[arg-type]
+exact: Guarded[[str], dict[str, int]] = get_order
+inexact: Guarded[[int], dict[str, int]] = get_order  # type: ignore[assignment]
 
 
 # -- resting_on has the tool's exact type
@@ -207,6 +268,8 @@ with session as entered:
 async def inside() -> None:
     async with guard.session() as entered:
         assert_type(entered, Session)
+        async with entered.turn() as batch:
+            assert_type(batch, str)
     async with guard.write("a", depends_on=[]) as block:
         assert_type(block.event, Event)
 

@@ -21,7 +21,7 @@ from ..kernel.explain import Finding
 from ..kernel.staleness import Grade, Raw
 from ..kernel.views import GONE, Entry, Key
 from ..logs.memory import Learned, Origin
-from .errors import ConflictError, GuardError, LeaseLostError, Phase, StaleReadError, UnknownDependencyError
+from .errors import ConflictError, GuardError, LeaseLostError, Phase, StaleReadError, UnknownDependencyError, said
 from .names import Names
 from .outcomes import outcome_of
 from .probes import probe_all, probe_all_async
@@ -104,6 +104,7 @@ class Tool:
         """Let the call through, or raise; unguarded where the guard has a fault and the mode does not enforce."""
         if self.unstated:
             self._warn_unstated()
+        asked = None
         try:
             asked = self._asked(args, kwargs, depends_on)
             running = Running(self.guard.log, asked[3])
@@ -113,13 +114,14 @@ class Tool:
             if first is None:
                 decision, first = self._wait(asked, running, decision)
         except Exception as error:
-            return self._undecided(error)
+            return self._undecided(error, asked)
         return self._began(running, decision, first)
 
     async def enter_async(self, args: _Args, kwargs: _Kwargs, depends_on: Any = NOTHING) -> Running:
         """The same for a call on an event loop."""
         if self.unstated:
             self._warn_unstated()
+        asked = None
         try:
             asked = self._asked(args, kwargs, depends_on)
             running = Running(self.guard.log, asked[3])
@@ -129,7 +131,7 @@ class Tool:
             if first is None:
                 decision, first = await self._wait_async(asked, running, decision)
         except Exception as error:
-            return self._undecided(error)
+            return self._undecided(error, asked)
         return self._began(running, decision, first)
 
     def _wait(self, asked: Asked, running: Running, decision: Decision) -> tuple[Decision, Entry]:
@@ -175,10 +177,19 @@ class Tool:
         assert first is not None
         return decision, first
 
-    def _undecided(self, error: Exception) -> Running:
-        """The guard cannot tell whether a call may begin: an error where that is enforced, else it runs unguarded."""
+    def _undecided(self, error: Exception, asked: Asked | None) -> Running:
+        """The guard cannot tell whether a call may begin: an error where that is enforced, else it runs unguarded.
+
+        Before it is known what is asked, the error is the caller's; after that it is a fault.
+        """
         if self.mode == "enforce":
-            raise error
+            if asked is None or isinstance(error, GuardError):
+                raise error
+            told = (
+                f"This call was not carried out: the guard could not decide on it ({said(error)}). Nothing was changed. Try"
+                " the same call again in a moment; if it fails again, ask someone for help."
+            )
+            raise GuardError(f"no decision could be made on {self.name!r}: {said(error)}", told=told) from error
         self.guard.logger.warning("%r runs unguarded and unrecorded: no decision could be made", self.name, exc_info=error)
         return Running.unguarded()
 
@@ -340,7 +351,17 @@ class Tool:
         if decision.findings:
             self._notice("admit", first, decision.findings)
         if fault is not None:
-            self.fault("the call ran, but the guard could not read its result or record it", fault, "return")
+            told = (
+                "This call ran, and what it did is done: do not repeat it blindly. The guard could not read its result or"
+                f" record it: {said(fault)}"
+            )
+            if self.writes is None:
+                told = (
+                    f"This call ran, but the guard could not read its result or record it: {said(fault)}. It only reads:"
+                    " call it again, and if that fails too, ask someone for help."
+                )
+            what = "the call ran, but the guard could not read its result or record it"
+            self.fault(what, fault, told, "return", result)
 
     def _learned(self, args: _Args, kwargs: _Kwargs, result: Any) -> tuple[Exception | None, Learned | None]:
         """What the result tells, or the fault of the function that should have told it."""
@@ -384,10 +405,13 @@ class Tool:
 
     # -- faults, notices
 
-    def fault(self, what: str, error: Exception, phase: Phase = "admission") -> None:
+    def fault(
+        self, what: str, error: Exception, told: str, phase: Phase = "admission", result: Any = None
+    ) -> None:
         """A fault inside the guard, or of a function that it was given: never in silence, and where enforced, an error."""
         if self.mode == "enforce":
-            raise GuardError(f"{what}: {type(error).__name__}: {error}", phase=phase) from error
+            cause = error.__cause__ or error if isinstance(error, GuardError) else error
+            raise GuardError(f"{what}: {said(error)}", phase=phase, result=result, told=told) from cause
         self.guard.logger.warning("%r: %s", self.name, what, exc_info=error)
 
     def _notice(self, action: Any, first: Entry, raws: Sequence[Raw]) -> None:

@@ -11,21 +11,32 @@ from ..kernel.explain import Finding, explain, for_model, quoted, visible
 Phase = Literal["admission", "return"]
 
 LONGEST_TEXT = 600
-"""How many characters of the message of a fault a model is shown."""
+"""How many characters a model is shown where a fault speaks."""
 
 
 class GuardError(Exception):
     """The guard did not let a call through, or could not do its part; ``findings`` say why where the rule has spoken.
 
-    ``retryable``: whether the same call may go through later as it is, without reading anything again.
+    ``retryable``: whether the same call may go through later as it is, without reading anything again. ``result``: what
+    the body gave, where it ran and a fault came after it; else ``None``, as where a read's result is withheld.
     """
 
     retryable: bool = False
 
-    def __init__(self, message: str, findings: Iterable[Finding] = (), phase: Phase = "admission") -> None:
+    def __init__(
+        self,
+        message: str,
+        findings: Iterable[Finding] = (),
+        phase: Phase = "admission",
+        *,
+        result: Any = None,
+        told: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.findings: Sequence[Finding] = tuple(findings)
         self.phase: Phase = phase
+        self.result = result
+        self._told = told
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (type(self), self.args, self.__dict__)
@@ -34,12 +45,17 @@ class GuardError(Exception):
         """What changed, who changed it, when, and what to do next, in words that a model can act on."""
         if self.findings:
             return for_model(self.findings)
-        said = visible(str(self))
-        if len(said) > LONGEST_TEXT:
-            said = f"{said[: LONGEST_TEXT // 2]}…{said[-LONGEST_TEXT // 2 :]}"
-        if self.phase == "return":
-            return f"This call ran, and what it did is done: do not repeat it blindly. {said}"
-        return f"This call was not carried out. {said}"
+        became = "was not carried out" if self.phase == "admission" else "ran, but its result or its record is in doubt"
+        told = visible(self._told or f"This call {became}. {self}")
+        return told if len(told) <= LONGEST_TEXT else f"{told[: LONGEST_TEXT // 2]}…{told[-LONGEST_TEXT // 2 :]}"
+
+
+def said(error: Exception) -> str:
+    """What an exception says of itself, after its kind where that is another's."""
+    text = str(error)
+    if type(error) is GuardError:
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _rebuilt(kind: type[GuardError], args: tuple[Any, ...], state: dict[str, Any]) -> GuardError:
@@ -51,9 +67,11 @@ def _rebuilt(kind: type[GuardError], args: tuple[Any, ...], state: dict[str, Any
 
 
 class _Refused(GuardError):
-    def __init__(self, findings: Sequence[Finding] | str, phase: Phase = "admission") -> None:
+    def __init__(
+        self, findings: Sequence[Finding] | str, phase: Phase = "admission", *, told: str | None = None
+    ) -> None:
         if isinstance(findings, str):
-            super().__init__(findings, (), phase)
+            super().__init__(findings, (), phase, told=told)
         else:
             more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
             super().__init__(f"{explain(findings[0])}{more}", findings, phase)
@@ -121,9 +139,9 @@ class LeaseLostError(GuardError, RuntimeError):
             f"event {quoted(event.name)} (id={event.id}) was settled as outcome={event.outcome!r} before the call ended:"
             " check what took effect, then settle it",
             phase="return",
+            result=result,
         )
         self.event = event
-        self.result = result
 
     def for_model(self) -> str:
         return (

@@ -71,10 +71,12 @@ def check_dependencies(event: Event, all_events: Iterable[Event], now: datetime 
     names = []
     for raw in findings_of(event, all_events, now):
         if raw.entry is None and raw.grade in (UNKNOWN_DEPENDENCY, HISTORY_DROPPED):
-            raise UnknownDependencyError(
+            message = (
                 f"event {quoted(event.name)} (id={event.id}) rests on id={raw.dependency!r}, which is not among the events"
                 " given: it cannot be verified, so the call must not be treated as checked"
             )
+            told = f"{message[0].upper()}{message[1:]}. Read what it rests on first, then decide again."
+            raise UnknownDependencyError(message, told=told)
         assert raw.entry is not None
         names.append(raw.entry.name)
     return names

@@ -6,18 +6,19 @@ import functools
 import inspect
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar, Unpack, cast, get_args
+from typing import Any, Literal, Never, ParamSpec, TypeAlias, TypedDict, TypeVar, Unpack, cast, get_args
 from uuid import uuid4
 
 from ..kernel.admission import LEAST, Refusal
-from ..kernel.events import Dependency, DependencyLike, Event, check_name, check_window, dependencies, window_micros
+from ..kernel.events import Dependency, DependencyLike, Event, check_window, dependencies, window_micros
 from ..kernel.views import Key, narrowed
 from ..logs.memory import MemoryLog, Origin
 from .blocks import Block
 from .calls import NOTHING, Mode, Notice, Tool
-from .names import Names, NameSpec, compile_names
+from .names import Names, NameSpec, compile_names, literal_name
 from .sessions import Session, check_text
 from .wrappers import Guarded, guarded, is_stream
 
@@ -95,7 +96,7 @@ class Guard:
 
     def tool(
         self,
-        *,
+        *given: Never,
         reads: NameSpec | None = None,
         writes: NameSpec | None = None,
         rests_on: NameSpec | None = None,
@@ -139,13 +140,15 @@ class Guard:
                     " itself: rename it"
                 )
             stream = is_stream(function)
+            name = _name(function)
+            compiled = functools.partial(compile_names, signature=signature, tool=name)
             tool = self._tool(
-                _name(function),
-                None if reads is None else compile_names(reads, signature, allow_result=not stream, what="reads="),
-                None if writes is None else compile_names(writes, signature, allow_result=False, what="writes="),
+                name,
+                None if reads is None else compiled(reads, allow_result=not stream, what=f"reads= of {name!r}"),
+                None if writes is None else compiled(writes, allow_result=False, what=f"writes= of {name!r}"),
                 None
                 if rests_on is None
-                else compile_names(rests_on, signature, allow_result=False, what="rests_on=", allow_empty=True),
+                else compiled(rests_on, allow_result=False, what=f"rests_on= of {name!r}", allow_empty=True),
                 validity_window_seconds,
                 refuse,
                 mode,
@@ -161,6 +164,8 @@ class Guard:
                 raise TypeError(f"{_name(function)!r} is a stream, which has no result: leave out version=, observed_at=")
             return cast("Guarded[P, R]", guarded(function, tool))
 
+        if given:
+            raise _without_kind(given[0])
         for what, spec in (("reads=", reads), ("writes=", writes)):
             if isinstance(spec, list | tuple) and not spec:
                 raise ValueError(f"{what}[] names nothing: name what the tool touches, or leave {what} out")
@@ -183,6 +188,7 @@ class Guard:
                 f"tracked({_name(name)}) names no resource: write @tracked('orders/{{order_id}}', writes=False) above the"
                 " function; a function that gives the names needs writes= beside it"
             )
+        _check_known("tracked()", options, ToolOptions)
         decorate = self.tool(
             reads=None if writes else name,
             writes=name if writes else None,
@@ -249,7 +255,11 @@ class Guard:
     # -- sessions, blocks, outside writers
 
     def session(self, key: str | None = None, *, agent: str | None = None, run: str | None = None) -> Session:
-        """One conversation; the same ``key`` continues it, and without one it is new."""
+        """One conversation; the same ``key`` continues it, and without one it is new.
+
+        What it knows goes by its key alone. ``agent`` and ``run`` say who makes the calls in this `Session`, and are
+        recorded with these; they are not kept with the key, for another may continue it: say them each time.
+        """
         return Session(self, uuid4().hex if key is None else key, agent, run)
 
     def read(
@@ -274,10 +284,8 @@ class Guard:
         tool: str | None = None,
         **options: Any,
     ) -> Block:
-        unknown = options.keys() - Policy.__annotations__.keys()
-        if unknown:
-            raise TypeError(f"guard.{kind}() got unknown options: {', '.join(sorted(unknown))}")
-        names = _constant((check_name(name),))
+        _check_known(f"guard.{kind}()", options, Policy)
+        names = _constant((literal_name(name),))
         check_text("tool", tool)
         if isinstance(rests_on, str):
             rests_on = [rests_on]
@@ -285,7 +293,7 @@ class Guard:
             tool or f"guard.{kind}",
             names if kind == "read" else None,
             names if kind == "write" else None,
-            None if rests_on is None else _constant(tuple(check_name(each) for each in rests_on)),
+            None if rests_on is None else _constant(tuple(literal_name(each) for each in rests_on)),
             window,
             **options,
         )
@@ -304,7 +312,7 @@ class Guard:
         check_text("agent", agent)
         if since is not None and (not isinstance(since, datetime) or since.utcoffset() is None):
             raise ValueError(f"since={since!r} is no datetime with a time zone")
-        entry = self.log.write_outside(Origin(tool, agent=agent), check_name(name), since)
+        entry = self.log.write_outside(Origin(tool, agent=agent), literal_name(name), since)
         return self.log.event(entry)
 
     def settle(self, event_id: str, outcome: Literal["ok", "failed", "error"]) -> Event:
@@ -339,6 +347,23 @@ class Guard:
 
 def _constant(names: tuple[str, ...]) -> Names:
     return Names(lambda args, kwargs: names, lambda args, kwargs, result: (), needs_result=False)
+
+
+def _check_known(what: str, options: Mapping[str, Any], known: type) -> None:
+    unknown = options.keys() - known.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"{what} got unknown options: {', '.join(sorted(unknown))}")
+
+
+def _without_kind(given: Any) -> TypeError:
+    """What `Guard.tool` says where it is given something by position: a function, as where it stands bare, or names."""
+    if callable(given):
+        return TypeError(
+            f"tool({_name(given)}) names no resource: write @guard.tool(reads='orders/{{order_id}}') above the function, or"
+            " writes=, or both"
+        )
+    shown = reprlib.repr(given)
+    return TypeError(f"tool({shown}) does not say what becomes of that: write reads={shown} or writes={shown}")
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -390,7 +415,7 @@ def _wait(seconds: float) -> float:
 
 
 def _errors(what: str, given: Errors) -> tuple[type[BaseException], ...]:
-    if not isinstance(given, type | Sequence):
+    if not isinstance(given, type | Sequence) or isinstance(given, str):
         raise TypeError(f"{what}={given!r} is no exception class, nor a list of them")
     errors = (given,) if isinstance(given, type) else tuple(given)
     for each in errors:

@@ -25,7 +25,9 @@ import attrs
 
 from intervalguard.kernel.events import check_name
 
-__all__ = ["NameFunction", "NameSpec", "Names", "check_name", "compile_names", "segment"]
+from .errors import GuardError, said
+
+__all__ = ["NameFunction", "NameSpec", "Names", "check_name", "compile_names", "literal_name", "segment"]
 
 NameFunction: TypeAlias = Callable[..., str | Iterable[str]]
 NameSpec: TypeAlias = str | NameFunction | Sequence[str | NameFunction]
@@ -39,7 +41,7 @@ _Source: TypeAlias = Callable[[_Args, _Kwargs, Any], tuple[str, ...]]
 # A fixed list, not a property from `unicodedata`: hosts with different Pythons that share a log must agree.
 _UNSAFE = re.compile(
     "["
-    "%/"
+    "%/{}"
     "\x00-\x1f\x7f-\x9f"  # control characters
     "\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible: joiners, directions, line ends
     "\ud800-\udfff"  # lone surrogates: they have no encoding in UTF-8
@@ -51,8 +53,8 @@ _UNSAFE = re.compile(
 def segment(value: str | int | UUID | Enum) -> str:
     """``value`` as exactly one segment of a resource's name: not empty, without ``/``, encodable as UTF-8.
 
-    Injective on strings: ``/``, ``%``, control and invisible characters and lone surrogates become ``%XX``,
-    byte by byte of their UTF-8; all else stays as it is, ``:``, ``.`` and ``..`` too. Nothing is normalized:
+    Injective on strings: ``/``, ``%``, braces, control and invisible characters and lone surrogates become
+    ``%XX``, byte by byte of their UTF-8; all else stays as it is, ``:``, ``.`` and ``..`` too. Nothing is normalized:
     strings that differ stay different, however alike they look. Between types it is not injective: an ``int``
     or ``UUID`` gives the segment of its ``str``, so 42 and ``"42"`` are one resource; a member of an ``Enum``
     gives that of its value.
@@ -75,6 +77,23 @@ def segment(value: str | int | UUID | Enum) -> str:
     )
 
 
+_FIELD = re.compile(r"\{[^\W\d]\w*\}")
+
+
+def literal_name(name: str) -> str:
+    """``name``, if it is the name of a resource, and none that was meant to be a template or an f-string.
+
+    Raises as `check_name` does, and ``ValueError`` for a name with what looks like a field. No `segment` has one.
+    """
+    field = _FIELD.search(check_name(name))
+    if field is not None:
+        raise ValueError(
+            f"name={name!r} is taken as it is: it is no template, so {field[0]} in it stands for nothing. Put the value in,"
+            " as in f'orders/{segment(order_id)}'; where braces are meant, write what segment() makes of them, %7B and %7D"
+        )
+    return name
+
+
 def _percent(match: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
 
@@ -87,8 +106,8 @@ class Names:
     """The names known before the body runs, each once, in the order given.
 
     Raises ``TypeError`` where the arguments do not fit the tool's signature, as the call itself would: such a
-    call is stopped before anything is recorded of it. Raises ``TypeError`` or ``ValueError`` for a value that
-    is no segment and for a name that is none, and whatever a name function raises.
+    call is stopped before anything is recorded of it. Raises ``TypeError`` or ``ValueError`` for a template's
+    value that is no segment, `GuardError` for a name function that raises or gives what is no name.
     """
     of_result: Callable[[_Args, _Kwargs, Any], tuple[str, ...]]
     """The names that only the result tells, for a call that has passed ``of_call``. Raises as that does."""
@@ -97,9 +116,9 @@ class Names:
 
 
 def compile_names(
-    spec: NameSpec, signature: Signature, *, allow_result: bool, what: str, allow_empty: bool = False
+    spec: NameSpec, signature: Signature, *, tool: str, allow_result: bool, what: str, allow_empty: bool = False
 ) -> Names:
-    """``spec`` as functions of the calls of a tool with ``signature``; ``what`` begins every message.
+    """``spec`` as functions of the calls of ``tool``, which has ``signature``; ``what`` begins every message.
 
     A **template** has the names of parameters as fields: ``"orders/{order_id}"``; ``{{`` is a brace.
     A field takes what `segment` takes, and is a segment or a part of one (``"order-{id}"``). Where no segment
@@ -125,10 +144,10 @@ def compile_names(
         if isinstance(item, str):
             text = _template(item, signature, what)
             if len(items) == 1:
-                return Names(_of_call_text(signature, text), _none, needs_result=False)
+                return Names(_of_call_text(signature, tool, text), _none, needs_result=False)
             before.append(_alone(text))
         elif callable(item):
-            needs_result, source = _function(item, signature, allow_result, what)
+            needs_result, source = _function(item, signature, allow_result, allow_empty, what)
             (after if needs_result else before).append(source)
         else:
             raise TypeError(
@@ -138,11 +157,11 @@ def compile_names(
     known = _joined(before)
     if before and not allow_empty:
         known = _some(known, what)
-    return Names(_of_call(signature, known), _joined(after), needs_result=bool(after))
+    return Names(_of_call(signature, tool, known), _joined(after), needs_result=bool(after))
 
 
-def _of_call(signature: Signature, source: _Source) -> Callable[[_Args, _Kwargs], tuple[str, ...]]:
-    low, high, check = _fit(signature)
+def _of_call(signature: Signature, tool: str, source: _Source) -> Callable[[_Args, _Kwargs], tuple[str, ...]]:
+    low, high, check = _fit(signature, tool)
 
     def of_call(args: _Args, kwargs: _Kwargs) -> tuple[str, ...]:
         if kwargs or not low <= len(args) <= high:
@@ -152,9 +171,9 @@ def _of_call(signature: Signature, source: _Source) -> Callable[[_Args, _Kwargs]
     return of_call
 
 
-def _of_call_text(signature: Signature, text: _Text) -> Callable[[_Args, _Kwargs], tuple[str, ...]]:
+def _of_call_text(signature: Signature, tool: str, text: _Text) -> Callable[[_Args, _Kwargs], tuple[str, ...]]:
     # One template is what almost every tool has: two closures instead of four.
-    low, high, check = _fit(signature)
+    low, high, check = _fit(signature, tool)
 
     def of_call(args: _Args, kwargs: _Kwargs) -> tuple[str, ...]:
         if kwargs or not low <= len(args) <= high:
@@ -191,7 +210,7 @@ def _some(source: _Source, what: str) -> _Source:
     def names(args: _Args, kwargs: _Kwargs, result: Any) -> tuple[str, ...]:
         found = source(args, kwargs, result)
         if not found:
-            raise ValueError(f"{what}: the name function returned names=(): return one that covers the call")
+            raise _fault(f"{what}: the name function returned names=(): return one that covers the call")
         return found
 
     return names
@@ -275,7 +294,14 @@ def _put(signature: Signature, name: str, before: str, after: str, where: str) -
         kind = type(value)
         # What `segment` says of the usual values, in a fifth of its time: of ASCII, all else in _UNSAFE is unprintable.
         if kind is int or (
-            kind is str and value and value.isascii() and value.isprintable() and "/" not in value and "%" not in value
+            kind is str
+            and value
+            and value.isascii()
+            and value.isprintable()
+            and "/" not in value
+            and "%" not in value
+            and "{" not in value
+            and "}" not in value
         ):
             return f"{before}{value}{after}"
         try:
@@ -289,7 +315,9 @@ def _put(signature: Signature, name: str, before: str, after: str, where: str) -
 # ---------------------------------------------------------------------------------------------- functions
 
 
-def _function(function: NameFunction, signature: Signature, allow_result: bool, what: str) -> tuple[bool, _Source]:
+def _function(
+    function: NameFunction, signature: Signature, allow_result: bool, allow_empty: bool, what: str
+) -> tuple[bool, _Source]:
     """Whether ``function`` needs the call's result, and the names that it gives."""
     where = f"{what}: function {getattr(function, '__qualname__', None) or reprlib.repr(function)}"
     if any(
@@ -318,12 +346,19 @@ def _function(function: NameFunction, signature: Signature, allow_result: bool, 
         else:
             positional.append(get)
 
+    may_be_empty = needs_result or allow_empty
+
     def names(args: _Args, kwargs: _Kwargs, result: Any) -> tuple[str, ...]:
-        given = function(
-            *[get(args, kwargs, result) for get in positional],
-            **{name: get(args, kwargs, result) for name, get in by_name.items()},
-        )
-        return _returned(given, where)
+        try:
+            given = function(
+                *[get(args, kwargs, result) for get in positional],
+                **{name: get(args, kwargs, result) for name, get in by_name.items()},
+            )
+            return _returned(given, where, may_be_empty)
+        except GuardError:
+            raise
+        except Exception as error:
+            raise _fault(f"{where} raised {said(error)}") from error
 
     return needs_result, names
 
@@ -367,21 +402,30 @@ def _argument(signature: Signature, parameter: Parameter, where: str) -> _Get:
     return lambda args, kwargs, result: args[index] if len(args) > index else kwargs.get(key, default)
 
 
-def _returned(given: object, where: str) -> tuple[str, ...]:
+def _fault(message: str) -> GuardError:
+    """A name function did not do its part."""
+    return GuardError(
+        message,
+        told="This call was not carried out: what it touches cannot be told from its arguments. Nothing was changed."
+        f" ({message}) Look at the arguments, then call again; if they are right, ask someone for help.",
+    )
+
+
+def _returned(given: object, where: str, may_be_empty: bool) -> tuple[str, ...]:
     """The names in what a name function returned, each once."""
     if isinstance(given, str):
         given = (given,)
     if isinstance(given, Mapping) or not isinstance(given, Iterable):
-        raise TypeError(
+        raise _fault(
             f"{where} returned {reprlib.repr(given)} of type {type(given).__name__}:"
-            " return a name, or a list of names, [] for none"
+            f" return a name, or a list of names{', [] for none' if may_be_empty else ''}"
         )
     names: dict[str, None] = {}
     for name in given:
         try:
             names[str.__str__(check_name(name))] = None
         except (TypeError, ValueError) as error:
-            raise _blamed(error, where) from None
+            raise _fault(f"{where}: {error}") from error
     return tuple(sorted(names) if isinstance(given, set | frozenset) else names)
 
 
@@ -406,10 +450,10 @@ def _place(signature: Signature, name: str) -> tuple[int, Any, Any]:
     return index, name if parameter.kind in _BY_NAME else None, parameter.default
 
 
-def _fit(signature: Signature) -> tuple[int, int, Callable[[_Args, _Kwargs], None]]:
+def _fit(signature: Signature, tool: str) -> tuple[int, int, Callable[[_Args, _Kwargs], None]]:
     """When arguments fit ``signature``: ``low`` to ``high`` of them and no keywords, or ``check`` passes.
 
-    ``check`` raises the ``TypeError`` of ``Signature.bind``, and takes its time only then.
+    ``check`` raises the ``TypeError`` of ``Signature.bind``, after the tool's name, and takes its time only then.
     """
     parameters = signature.parameters.values()
     positional = _positional(signature)
@@ -438,9 +482,12 @@ def _fit(signature: Signature) -> tuple[int, int, Callable[[_Args, _Kwargs], Non
             and (must_not[count].isdisjoint(kwargs) if extra else may[count].issuperset(kwargs))
         ):
             return
-        signature.bind(*args, **kwargs)
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{tool}() {error}") from None
         # Python 3.13.0 binds what no call takes: a needed positional-only parameter whose name is in **kwargs.
-        raise TypeError(f"missing a required positional-only argument: the call has {len(args)} of {at_least}")
+        raise TypeError(f"{tool}() missing a required positional-only argument: the call has {len(args)} of {at_least}")
 
     return low, high, check
 

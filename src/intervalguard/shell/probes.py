@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..kernel.explain import quoted
 from ..kernel.staleness import Probe
 from ..kernel.views import Entry, Id, Key
 
@@ -28,7 +29,7 @@ def probe_all(tool: Tool, keys: Sequence[Key]) -> Probes:
                 raise TypeError(f"it is async, and {tool.name!r}, which rests on what it read, is not")
             probes[id] = Probe(_is_another(version, entry), start, *tool.guard.log.ticks())
         except Exception as error:
-            tool.fault(f"probe= of {entry.origin.tool!r} failed", error)
+            _failed(tool, entry, error)
     return probes or None
 
 
@@ -43,8 +44,17 @@ async def probe_all_async(tool: Tool, keys: Sequence[Key]) -> Probes:
                 version = await version
             probes[id] = Probe(_is_another(version, entry), start, *tool.guard.log.ticks())
         except Exception as error:
-            tool.fault(f"probe= of {entry.origin.tool!r} failed", error)
+            _failed(tool, entry, error)
     return probes or None
+
+
+def _failed(tool: Tool, entry: Entry, error: Exception) -> None:
+    told = (
+        f"This call was not carried out: it rests on {quoted(entry.name)}, and the look at whether that has changed failed."
+        " Nothing was changed. Try the same call again in a moment; if it fails again, ask someone for help: to read"
+        f" {quoted(entry.name)} again does not mend that."
+    )
+    tool.fault(f"probe= of {entry.origin.tool!r} failed", error, told)
 
 
 def _probed(tool: Tool, keys: Sequence[Key]) -> list[tuple[Id, Entry]]:

@@ -97,11 +97,37 @@ def _key(_: object, field: attrs.Attribute[Any], value: object) -> None:
         )
 
 
+class Turn:
+    """What `Session.turn` gives: entered once, by one thread or task, where the turn begins."""
+
+    def __init__(self, session: Session, batch: str) -> None:
+        self._session = session
+        self._batch = batch
+        self._entered = False
+
+    def __enter__(self) -> str:
+        if self._entered:
+            raise RuntimeError("a turn is entered once: call session.turn() again for the next")
+        self._entered = True
+        seat.set(Seat(self._session, seat.get(), self._batch, self._session.guard.log.position(), self))
+        return self._batch
+
+    def __exit__(self, *_: object) -> None:
+        _leave(self)
+
+    async def __aenter__(self) -> str:
+        return self.__enter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.__exit__()
+
+
 @attrs.frozen(eq=False)
 class Session:
     """One conversation. Entered with ``with``, it is that of the calls made inside, in this thread or task.
 
-    The same ``key`` continues the same conversation. One session may be entered by many threads and tasks at once.
+    The same ``key`` continues the same conversation, whoever does: ``agent`` and ``run`` are of the calls made in this
+    object, and ``None`` where they are not said again. One session may be entered by many threads and tasks at once.
     """
 
     guard: Guard
@@ -122,20 +148,14 @@ class Session:
     async def __aexit__(self, *_: object) -> None:
         self.__exit__()
 
-    @contextmanager
-    def turn(self, batch: str | None = None) -> Iterator[str]:
+    def turn(self, batch: str | None = None) -> Turn:
         """The calls of one model message: each is judged on what the session knew when the turn began.
 
-        They are recorded with one ``batch``, which is what is given or a new one, and is the value of the ``with``.
+        They are recorded with one ``batch``, which is what is given or a new one, and is the value of the ``with``, or of
+        the ``async with``.
         """
         check_text("batch", batch)
-        name = batch or uuid4().hex[:12]
-        mark = object()
-        seat.set(Seat(self, seat.get(), name, self.guard.log.position(), mark))
-        try:
-            yield name
-        finally:
-            _leave(mark)
+        return Turn(self, batch or uuid4().hex[:12])
 
     def stale(self) -> list[Finding]:
         """What of all that the session knows needs reading again, as of now. O(what it knows)."""

@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from ..kernel.events import DependencyLike
 from .calls import NOTHING, Tool
@@ -22,12 +22,31 @@ P = ParamSpec("P")
 Q = ParamSpec("Q")
 R_co = TypeVar("R_co", covariant=True)
 S = TypeVar("S")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class _Wraps(Protocol[T_co]):
+    """What a guarded function wraps: a checker takes apart the parameters of this, where it does not those of ``self``."""
+
+    @property
+    def __wrapped__(self) -> T_co: ...
 
 
 class Guarded(Protocol[P, R_co]):
-    """A guarded function, as a type checker sees it: its own signature, or loosely with ``depends_on=``."""
+    """A guarded function, as a type checker sees it: its own signature, or loosely with ``depends_on=``.
 
+    ``dict[str, Guarded[..., Any]]`` is a table of tools. Where a function is got from a class, its first parameter says
+    what it is: one that takes the class is a class method, one that takes the instance a method, another a static method.
+    """
+
+    __name__: str
+    __qualname__: str
     __intervalguard__: Tool
+
+    if TYPE_CHECKING:  # `inspect` takes a class that has it for a wrapper
+
+        @property
+        def __wrapped__(self) -> Callable[P, R_co]: ...
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
@@ -36,10 +55,16 @@ class Guarded(Protocol[P, R_co]):
     def __call__(self, *args: Any, depends_on: DependencyLike | Iterable[DependencyLike], **kwargs: Any) -> R_co: ...
 
     @overload
+    def __get__(self: _Wraps[Callable[Concatenate[S, Q], R_co]], instance: object, owner: S) -> Guarded[Q, R_co]: ...
+
+    @overload
     def __get__(self, instance: None, owner: type) -> Guarded[P, R_co]: ...
 
     @overload
-    def __get__(self: Guarded[Concatenate[S, Q], R_co], instance: S, owner: type) -> Guarded[Q, R_co]: ...
+    def __get__(self: _Wraps[Callable[Concatenate[S, Q], R_co]], instance: S, owner: type) -> Guarded[Q, R_co]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> Guarded[P, R_co]: ...
 
 
 def guarded(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
