@@ -95,7 +95,25 @@ def forward_chain(n: int) -> Iterator[Line]:
     return reversed(list(chain(n)))
 
 
+def chain_beside_a_lost_write(n: int) -> Iterator[Line]:
+    """A chain of derived reads whose root is written again and again, and a lost write of something else."""
+    yield event("lost", "other", 0, None, kind="write", outcome="unknown")
+    yield event("r0", "hot", 1, 1)
+    for each in range(1, n // 2):
+        yield event(f"w{each}", "hot", 2 * each, 2 * each, kind="write")
+        yield event(f"r{each}", f"reports/{each % 50}", 2 * each + 1, 2 * each + 1, depends_on=[f"r{each - 1}"])
+
+
+def one_call_on_everything(n: int) -> Iterator[Line]:
+    """n reads of n names, and a call that rests on all of them."""
+    for each in range(n - 1):
+        yield event(f"r{each}", f"pages/{each}", each, each)
+    yield event("c", "report", n, n, depends_on=[f"r{each}" for each in range(n - 1)])
+
+
 SHAPES: tuple[Shape, ...] = (
+    chain_beside_a_lost_write,
+    one_call_on_everything,
     many_writes,
     read_modify_writes,
     old_read_modify_writes,

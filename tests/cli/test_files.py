@@ -20,7 +20,7 @@ from strategies import Log, logs
 
 from intervalguard.edges.files import FIELDS, EventFileError, load, read_events, uncollected, write_events
 from intervalguard.edges.lines import pieces
-from intervalguard.edges.times import iso_micros, number_micros, shown
+from intervalguard.edges.times import TimeError, iso_micros, number_micros, shown, usual_micros
 from intervalguard.kernel.audit import findings
 from intervalguard.kernel.events import Event, micros
 from intervalguard.kernel.staleness import Raw
@@ -197,6 +197,22 @@ def test_a_finer_iso_time_is_rounded_outward(time: datetime, offset: int, fracti
     exact = whole + Fraction(int(fraction or 0) * 10**6, 10 ** len(fraction))
     assert math.floor(exact) == iso_micros(text, up=False)
     assert math.ceil(exact) == iso_micros(text, up=True)
+
+
+@given(
+    st.lists(st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999)), min_size=1, max_size=3),
+    st.sampled_from(("Z", "+00:00", "-00:00", "+01:00", "-01:00", "+00:30", "+00:00:30", "z", "", "+0000")),
+    st.sampled_from(("seconds", "milliseconds", "microseconds")),
+)
+def test_usual_times_are_read_as_others_are(times: list[datetime], zone: str, spec: str) -> None:
+    """Many at once, or not at all: what is told apart by its looks has the same meaning, and the same errors."""
+    texts = [each.isoformat(timespec=spec) + zone for each in times]
+    quick = usual_micros(texts)
+    if quick is not None:
+        assert quick == [iso_micros(text, up=False) for text in texts]
+    elif zone in ("Z", "+00:00"):
+        with pytest.raises(TimeError):
+            [iso_micros(text, up=False) for text in texts]
 
 
 def test_times_are_read_the_same_in_any_order(tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ import asyncio
 import contextvars
 import gc
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from intervalguard import (
     Dependency,
     Event,
     Guard,
+    GuardError,
     StaleReadError,
     UnknownDependencyError,
     check_dependencies,
@@ -30,6 +32,7 @@ from intervalguard import (
 )
 from intervalguard.edges.files import read_events, write_events
 from intervalguard.kernel.staleness import REASONS
+from intervalguard.logs import MemoryLog
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -202,3 +205,106 @@ def test_an_id_that_was_guessed_never_becomes_an_event(mode: Any, data: st.DataO
     with tempfile.TemporaryDirectory() as folder:
         write_events(f"{folder}/log.jsonl", events)
         assert list(read_events(f"{folder}/log.jsonl").events) == events
+
+
+@pytest.mark.parametrize("seen", ["raises", "the future", "no time"])
+def test_what_a_mixed_call_could_not_date_is_not_known(seen: str) -> None:
+    """What it wrote it wrote; what it read is an error, in the log and to its session."""
+    guard = Guard(wait_seconds=0)
+    told = {"raises": lambda _: 1 / 0, "the future": lambda _: guard.log.now() + timedelta(days=1), "no time": lambda _: 3}
+    get = guard.tool(reads="cache/{key}", writes="audit/{key}", observed_at=told[seen])(lambda key: key)
+    mail = guard.tool(writes="mails/{key}", rests_on="cache/{key}")(lambda key: "sent")
+    with guard.session("desk"):
+        with pytest.raises(GuardError):
+            get("1")
+        assert {each.kind: each.outcome for each in guard.log.events()} == {"read": "error", "write": "ok"}
+        with pytest.raises(UnknownDependencyError):
+            mail("1")
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_an_instant_that_no_clock_has_is_a_fault_at_once(hours: int) -> None:
+    """An aware time outside the years of UTC does not get into the log, which could never show it."""
+    guard = Guard()
+    edge = datetime.min if hours > 0 else datetime.max
+    odd = edge.replace(tzinfo=timezone(timedelta(hours=hours)))
+    get = guard.tracked("cache", writes=False, observed_at=lambda _: odd)(lambda: 1)
+    with pytest.raises(GuardError, match="outside the years"):
+        get()
+    assert [each.outcome for each in guard.log.events()] == ["error"]
+
+
+def test_a_call_without_a_name_hides_no_nesting() -> None:
+    """What was called in it was called in what it was called in, however deep, and whatever ends first."""
+    guard = Guard(wait_seconds=0)
+    look = guard.tracked("orders/{order}", writes=False)(lambda order: 1)
+    write = guard.tracked("orders/{order}", writes=True)(lambda order: 1)
+
+    @guard.tool(reads=lambda result: [])
+    def search(depth: int) -> list[str]:
+        write("1")
+        return search(depth - 1) if depth else []
+
+    report = guard.tool(reads="report")(lambda: search(3))
+    _, read = with_event(look, "1")
+    assert report(depends_on=read) == []
+    assert not guard.log._view._within
+
+
+def test_a_search_that_found_nothing_is_not_kept() -> None:
+    """Also where the log dropped what was before it while it ran."""
+    guard = Guard(MemoryLog(max_events=10))
+    look = guard.tracked("pages/{page}", writes=False)(lambda page: 0)
+
+    @guard.tool(reads=lambda result: result)
+    def search() -> list[str]:
+        for page in range(20):
+            look(page)
+        return []
+
+    for _ in range(50):
+        search()
+    assert len(guard.log._view.older) < 20
+
+
+def test_what_builds_on_a_read_in_use_is_forgotten_with_it() -> None:
+    """A long call rests on a derived read, on which thousands of others build meanwhile."""
+    guard = Guard(MemoryLog(max_events=20), wait_seconds=0)
+    source, digest = (guard.tracked(name, writes=False)(lambda: 1) for name in ("source", "digest"))
+    part = guard.tracked("parts/{part}", writes=False)(lambda part: 1)
+    mail = guard.tracked("mails/{part}", writes=True)(lambda part: 1)
+    _, first = with_event(source)
+    _, read = with_event(digest, depends_on=first)
+    job = guard.write("job", depends_on=read)
+    contextvars.Context().run(job.__enter__)
+    for number in range(500):
+        _, other = with_event(part, number % 5, depends_on=read)
+        mail(number % 5, depends_on=other)
+    kept = guard.log.find(guard.log.number_of(read.id))
+    assert len(kept.memo.above) < 100
+
+
+def test_a_turn_knows_what_it_knew_last_though_it_was_dropped() -> None:
+    """What a pending call keeps in the log is not taken for it."""
+
+    def told(max_events: int | None) -> str:
+        guard = Guard(MemoryLog(max_events=max_events), wait_seconds=0)
+        look = guard.tracked("page", writes=False)(lambda: 1)
+        brief = guard.tracked("page", 0.001, writes=False)(lambda: 1)
+        noise = guard.tracked("noise/{number}", writes=False)(lambda number: 1)
+        act = guard.tool(writes="mails/1", rests_on="page")(lambda: "sent")
+        with guard.session("desk") as session:
+            look()
+            _, read = with_event(look)
+            with guard.read("job", depends_on=read):
+                brief()
+                time.sleep(0.01)
+                with session.turn():
+                    for _ in range(40):
+                        look()
+                    contextvars.Context().run(lambda: [noise(number) for number in range(30)])
+                    with pytest.raises(GuardError) as raised:
+                        act()
+        return raised.value.findings[0].reason
+
+    assert [told(bound) for bound in (None, 5, 12)] == ["expired", "history-dropped", "history-dropped"]

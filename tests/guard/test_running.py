@@ -372,7 +372,7 @@ def test_what_the_result_tells_is_told_or_the_call_still_ends() -> None:
             get()
         with pytest.raises(seen):
             put()
-        assert outcomes(guard) == [("read", "x", "error"), ("read", "x", "ok"), ("write", "x", "ok")]
+        assert outcomes(guard) == [("read", "x", "error"), ("read", "x", "error"), ("write", "x", "ok")]
 
 
 def test_a_listener_that_is_interrupted_leaves_no_call_pending() -> None:

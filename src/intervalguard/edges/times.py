@@ -92,6 +92,8 @@ def usual_micros(texts: Sequence[str]) -> list[int] | None:
         joined = "\n".join(texts)
         if not _USUAL.issuperset(joined.translate(_AS_ZERO).split("\n")) or "T24" in joined:
             return None
+        if joined.count("+") != joined.count("+00:00"):
+            return None
         return [(time - _EPOCH) // _MICROSECOND for time in map(datetime.fromisoformat, texts)]
     except (TypeError, ValueError):
         return None

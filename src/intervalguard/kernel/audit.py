@@ -141,7 +141,7 @@ class Replay(Index):
         calls, at, is_aged = self._calls, first.start, False
         if calls and first.call in calls:
             return False
-        roots: Roots = ()
+        roots: Roots | None = ()
         for key in first.depends_on:
             source = self._entries.get(key)
             if source is None or source.outcome != "ok" or source.end is None or source.end > at:
@@ -158,8 +158,11 @@ class Replay(Index):
             for root in below:
                 if not self.undisturbed(root.name, root.start, at, root.call):
                     return False
-                roots = with_root(roots, root) if roots else below
-        if first.kind == "read" and len(roots) <= _FEW:
+                if roots is not None:
+                    roots = with_root(roots, root) if roots else below
+            if roots is not None and len(roots) > _FEW:
+                roots = None
+        if first.kind == "read" and roots is not None:
             first.memo = roots
         return not is_aged
 

@@ -78,7 +78,7 @@ class Index(ABC):
             else:
                 node.open.append(write)
         if self._watched:
-            self._touch(write.name)
+            self._touch(write.name, write.start)
 
     def finish(self, write: Entry) -> None:
         """A write, begun or not, counts from now on by its ``end`` and ``outcome``. O(depth + log n), amortized.
@@ -123,7 +123,7 @@ class Index(ABC):
         if ok is not None and len(ok) == 1 and nodes[0].is_single():
             self._at[nodes[0].name] = ok[0]  # not always ``write``, which may have failed
         if self._watched:
-            self._touch(write.name)
+            self._touch(write.name, write.start)
 
     def expunge(self, write: Entry) -> None:
         """Know nothing of a write, however far it was begun or finished. O(writes to its name and the names above)."""
@@ -249,46 +249,53 @@ class Index(ABC):
             first.memo.said = said
         else:
             first.memo = Memo(said)
-        if self._is_final(said):
-            return
         self._watched = True
+        until = said.by.start if said is not None and said.grade == SUPERSEDED and said.by is not None else None
         for key in self.rests_on(call):
             id, name = key if type(key) is tuple else (key, None)
             source = self.find(id)
             if source is None:
                 continue
-            self._watch(name or source.name, first)
+            self._watch(name or source.name, first, until)
             built_on = self.call(source.call)[0]
             if type(built_on.memo) is tuple:
                 for root in built_on.memo:
-                    self._watch(root.name, first)
+                    self._watch(root.name, first, until)
             elif type(built_on.memo) is Memo and built_on is not first:
                 built_on.memo.build(first)
 
-    def _is_final(self, said: Said | None) -> bool:
-        """Whether nothing can change this any more: superseded, and all that has not ended began after the witness."""
-        if said is None or said.grade != SUPERSEDED or said.by is None or self._names is not None:
-            return False
-        oldest = next(iter(self._unsettled.values()), None)
-        return oldest is None or bool(oldest.start > said.by.start)
+    def _watch(self, name: str, call: Entry, until: Position) -> None:
+        """Forget what ``call`` says when a write to this name changes it: one that began before ``until``, if it is given.
 
-    def _watch(self, name: str, call: Entry) -> None:
+        For what is superseded stays so, by the first write that did it.
+        """
         node = self._node_at(name)
         if self._names is not None and node.dropped is None and node.empty():
             self._let_go(self._heard, name)
         for each in (node, *node.above):
-            if each.watchers is None:
-                each.watchers = Callers()
-            each.watchers.add(call)
+            if until is None:
+                if each.watchers is None:
+                    each.watchers = Callers()
+                each.watchers.add(call)
+            else:
+                if each.superseded is None:
+                    each.superseded = Callers()
+                each.superseded.add(call)
+                if each.until is None or each.until < until:
+                    each.until = until
 
-    def _touch(self, name: str) -> None:
+    def _touch(self, name: str, start: Position = None) -> None:
+        """A write to this name that began at ``start`` begins, ends or goes; ``None`` for whatever may change anything."""
         if self._watched:
             for node in self._conflicting(name):
-                self._wake(node)
+                self._wake(node, start)
 
-    def _wake(self, node: Node) -> None:
+    def _wake(self, node: Node, start: Position = None) -> None:
         if node.watchers:
             watchers, node.watchers = node.watchers, None
+            self._forget(watchers)
+        if node.superseded and (start is None or start < node.until):
+            watchers, node.superseded, node.until = node.superseded, None, None
             self._forget(watchers)
 
     def _forget(self, calls: list[Entry]) -> None:

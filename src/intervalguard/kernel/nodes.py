@@ -94,6 +94,8 @@ class Node:
         "names",
         "ok",
         "open",
+        "superseded",
+        "until",
         "watchers",
     )
 
@@ -111,6 +113,8 @@ class Node:
         self.before: Position = None
         self.dropped: Position = None
         self.watchers: Callers | None = None
+        self.superseded: Callers | None = None
+        self.until: Position = None
 
     def end(self, held: Ended, write: Entry) -> None:
         held.add(write)
@@ -134,7 +138,7 @@ class Node:
 
     def is_single(self) -> bool:
         """Whether one ``ok`` write is all that is known of the name."""
-        others = self.errors or self.open or self.lost or self.watchers or self.dropped is not None
+        others = self.errors or self.open or self.lost or self.watchers or self.superseded or self.dropped is not None
         return self.ok is not None and len(self.ok) == 1 and not others
 
     def empty(self) -> bool:

@@ -6,7 +6,6 @@ Every endpoint has a slot, so that an event is found by its number, and a time a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..kernel.index import Index
 from ..kernel.memos import Memo
@@ -78,9 +77,6 @@ class Held(Index):
 
     def is_derived(self, read: Entry) -> bool:
         return bool(read.depends_on)
-
-    def _is_final(self, said: Any) -> bool:
-        return False  # a write of someone else's may yet be put into the past
 
     def in_flight(self) -> bool:
         return bool(self._unsettled)

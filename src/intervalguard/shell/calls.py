@@ -10,7 +10,8 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import attrs
@@ -318,8 +319,7 @@ class Tool:
             try:
                 fault, learned = self._learned(args, kwargs, result)
             except BaseException:
-                running.done = True
-                settle_when_it_can(running, "error" if self.writes is None else "ok")
+                self._leave_unread(running)
                 raise
             if fault is not None and self.writes is None:
                 outcome = "error"
@@ -329,11 +329,19 @@ class Tool:
             decision = running.log.settle(running.first, outcome, self.asked, self.bears, running.probes, learned)
         except Exception as error:
             fault = error
-            settle_when_it_can(running, "error" if self.writes is None else "ok")
+            self._leave_unread(running)
         last.set(running)
         if fault is not None or decision is None or decision.findings:
             self._tell_end(running, decision, fault, result)
         return result
+
+    def _leave_unread(self, running: Running) -> None:
+        """Settle a call that returned, but of what it read nobody can tell what it was."""
+        running.done = True
+        if self.writes is not None:
+            with suppress(Exception):
+                running.log.settle(running.first, "ok", learned=Learned(unread=True))
+        settle_when_it_can(running, "error" if self.writes is None else "ok")
 
     def _tell_end(
         self, running: Running, decision: Admit | Refuse | None, fault: Exception | None, result: Any
@@ -373,7 +381,7 @@ class Tool:
             observed_at = None if self.observed_at is None else _aware(self.observed_at(result))
             return None, Learned(names, version, observed_at)
         except Exception as error:
-            return error, None
+            return error, Learned(unread=True)
 
     def fail(self, running: Running, error: BaseException, closing: bool = False) -> None:
         """Settle a call whose body raised, perhaps while its stream was ``closing``."""
@@ -449,4 +457,7 @@ def _aware(moment: Any) -> datetime | None:
         return None
     if not isinstance(moment, datetime) or moment.utcoffset() is None:
         raise ValueError(f"observed_at={moment!r} is no datetime with a time zone")
-    return moment
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"observed_at={moment!r} is outside the years 1 to 9999 in UTC") from None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from ..kernel.events import DependencyLike
 from .calls import NOTHING, Tool
-from .running import Running, back_to, current
+from .running import Running, back_to, current, settle_when_it_can
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -142,19 +142,58 @@ def _plain(function: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
             raise
         finally:
             current.set(running.outer)
-        if type(result) in _LAZY:
-            return _later(result, tool, running)(*args, **kwargs)
+        goes_on = _going_on(type(result))  # type: ignore[arg-type]
+        if goes_on is not None:
+            return goes_on(result, tool, running, args, kwargs)
         return leave(running, args, kwargs, result)
 
     return wrapper
 
 
-def _later(result: Any, tool: Tool, running: Running) -> Callable[..., Any]:
-    """What a function gave back whose body has not run, as a function that runs it within the call."""
+def _later(result: Any, tool: Tool, running: Running, args: Any, kwargs: Any) -> Any:
+    """What a function gave back whose body has not run: its run is that of the call."""
     safety = _Safety(tool, running, result if type(result) is CoroutineType else None)
-    later = _LAZY[type(result)](lambda *_, **__: result, tool, safety)
-    later.__name__, later.__qualname__ = result.__name__, result.__qualname__
-    return later
+    wrap: Callable[..., Callable[..., Any]] = _LAZY.get(type(result), _awaited)
+    later = wrap(lambda *_, **__: result, tool, safety)
+    for name in ("__name__", "__qualname__"):
+        setattr(later, name, getattr(result, name, tool.name))
+    return later(*args, **kwargs)
+
+
+def _when_done(future: Any, tool: Tool, running: Running, args: Any, kwargs: Any) -> Any:
+    """A task or a future: the call ends with it. What it gives is given by then, and cannot be withheld."""
+
+    def done(future: Any) -> None:
+        try:
+            result = future.result()
+        except BaseException as error:
+            tool.fail(running, error)
+        else:
+            tool.leave(running, args, kwargs, result)
+
+    future.add_done_callback(done)
+    return future
+
+
+def _unentered(manager: Any, tool: Tool, running: Running, args: Any, kwargs: Any) -> Any:
+    """A context manager made of a generator, whose body runs where it is entered: out of the guard's sight."""
+    running.done = True
+    settle_when_it_can(running, "failed")
+    what = f"{tool.name!r} gave a context manager, whose body has not run"
+    tool.fault(what, TypeError("put the guard's decorator below @contextmanager"), f"This call did nothing: {what}.")
+    return manager
+
+
+@functools.lru_cache(1024)
+def _going_on(kind: type) -> Callable[..., Any] | None:
+    """How the run goes on of which a function gives back something of this type; ``None`` for what is a result."""
+    if kind in _LAZY:
+        return _later
+    if hasattr(kind, "add_done_callback"):
+        return _when_done
+    if hasattr(kind, "__await__"):
+        return _later
+    return _unentered if kind.__name__ in _MANAGERS and kind.__module__ == "contextlib" else None
 
 
 def _awaited(function: Callable[..., Any], tool: Tool, begun: _Safety | None = None) -> Callable[..., Any]:
@@ -170,8 +209,9 @@ def _awaited(function: Callable[..., Any], tool: Tool, begun: _Safety | None = N
             raise
         finally:
             back_to(token)
-        if type(result) in _LAZY:
-            return _later(result, tool, running)(*args, **kwargs)
+        goes_on = _going_on(type(result))  # type: ignore[arg-type]
+        if goes_on is not None:
+            return goes_on(result, tool, running, args, kwargs)
         return tool.leave(running, args, kwargs, result)
 
     return wrapper
@@ -275,3 +315,5 @@ _LAZY: dict[type, Callable[..., Callable[..., Any]]] = {
     AsyncGeneratorType: _async_stream,
 }
 """What a plain function may return whose body has not run: the interval then covers the run of that."""
+
+_MANAGERS = ("_GeneratorContextManager", "_AsyncGeneratorContextManager")
