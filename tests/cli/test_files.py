@@ -20,7 +20,7 @@ from strategies import Log, logs
 
 from intervalguard.edges.files import FIELDS, EventFileError, load, read_events, uncollected, write_events
 from intervalguard.edges.lines import pieces
-from intervalguard.edges.times import TimeError, iso_micros, number_micros, shown, usual_micros
+from intervalguard.edges.times import TimeError, iso_micros, number_micros, shown, usual_micros, usual_numbers
 from intervalguard.kernel.audit import findings
 from intervalguard.kernel.events import Event, micros
 from intervalguard.kernel.staleness import Raw
@@ -213,6 +213,18 @@ def test_usual_times_are_read_as_others_are(times: list[datetime], zone: str, sp
     elif zone in ("Z", "+00:00"):
         with pytest.raises(TimeError):
             [iso_micros(text, up=False) for text in texts]
+
+
+NUMBERS = st.integers(-(10**17), 10**17) | st.floats() | st.integers(-(10**9), 10**9).map(lambda at: at / 10**6)
+
+
+@given(st.lists(NUMBERS, min_size=1))
+def test_usual_numbers_are_read_as_others_are(numbers: list[float]) -> None:
+    """Many at once, or not at all: as each is by itself, and exact."""
+    quick = usual_numbers(numbers)
+    if quick is not None:
+        assert quick == [number_micros(number, up=False) for number in numbers]
+        assert quick == [number_micros(number, up=True) for number in numbers]
 
 
 def test_times_are_read_the_same_in_any_order(tmp_path: Path) -> None:

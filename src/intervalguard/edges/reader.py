@@ -14,7 +14,7 @@ from intervalguard.kernel.explain import LONGEST
 from intervalguard.kernel.views import Entry, Extra
 
 from .lines import Fault, Record, decoder, fault, given
-from .times import LARGEST, TimeError, Times, usual_micros
+from .times import LARGEST, TimeError, Times, usual_micros, usual_numbers
 
 Origin: TypeAlias = tuple[str | None, str | None, str | None]
 """The tool, the agent and the session of an event."""
@@ -253,7 +253,8 @@ class Reader:
     def _micros_of(self, columns: _Columns, field: str, up: bool) -> Sequence[int | None]:
         values = columns.get(field)
         there = [value for value in values if value is not None] if None in values else values
-        quick = usual_micros(there) if self.times.axis == "iso" else None
+        usual = {"iso": usual_micros, "number": usual_numbers, None: None}[self.times.axis]
+        quick = usual(there) if usual is not None and there else None
         if quick is None or (len(quick) < len(values) and field == "start_time"):
             return [self._time(record, field, up) for record in columns.records]
         if len(quick) == len(values):

@@ -87,7 +87,7 @@ def number_micros(number: float, up: bool) -> int:
 
 
 def usual_micros(texts: Sequence[str]) -> list[int] | None:
-    """`iso_micros` of each text, in UTC and no finer than a microsecond, as most are; else ``None``. O(length)."""
+    """`iso_micros` of each text, where all are as most are: UTC, no finer than a microsecond; else ``None``. O(length)."""
     try:
         joined = "\n".join(texts)
         if not _USUAL.issuperset(joined.translate(_AS_ZERO).split("\n")) or "T24" in joined:
@@ -97,6 +97,18 @@ def usual_micros(texts: Sequence[str]) -> list[int] | None:
         return [(time - _EPOCH) // _MICROSECOND for time in map(datetime.fromisoformat, texts)]
     except (TypeError, ValueError):
         return None
+
+
+def usual_numbers(numbers: Sequence[float]) -> list[int] | None:
+    """`number_micros` of each number, where all are as most are: no finer than a microsecond; else ``None``. O(n)."""
+    if not {int, float}.issuperset(map(type, numbers)):
+        return None
+    try:
+        near = [*map(round, [number * 1e6 for number in numbers])]
+    except (OverflowError, ValueError):
+        return None
+    exact = min(near) > -_EXACT and max(near) < _EXACT and [whole / 1e6 for whole in near] == [*numbers]
+    return near if exact else None
 
 
 class Times:
