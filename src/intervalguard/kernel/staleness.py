@@ -135,8 +135,9 @@ def judge(view: View, claim: Claims, at: Position, time: Any) -> list[Raw]:
     Raises ``ValueError`` for a narrower name that is not covered.
     """
     found: dict[Id, Raw] = {}
-    named = _named(claim.depends_on)
-    for key in claim.depends_on:
+    keys = claim.depends_on
+    named: Iterable[Key] = keys if len(keys) <= _FEW else _named(keys)
+    for key in keys:
         id, name = key if type(key) is tuple else (key, None)
         said = _dependency(view, claim, named, id, name, at, time)
         if said is not None and (id not in found or _worse(said, found[id])):
@@ -147,9 +148,9 @@ def judge(view: View, claim: Claims, at: Position, time: Any) -> list[Raw]:
 _FEW = 8
 
 
-def _named(keys: Sequence[Key]) -> Iterable[Key]:
-    """Dependencies, to be looked up in once for each of them: many as a set of their ids."""
-    return keys if len(keys) <= _FEW else frozenset(key[0] if type(key) is tuple else key for key in keys)
+def _named(keys: Sequence[Key]) -> frozenset[Id]:
+    """The ids of many dependencies, each of which is going to look for others among them."""
+    return frozenset(key[0] if type(key) is tuple else key for key in keys)
 
 
 def _dependency(
@@ -342,7 +343,7 @@ def _sources(view: View, claim: Claims, call: Id, at: Position) -> tuple[Said | 
     worst: Said | None = None
     derived: dict[Id, None] = {}
     keys = view.rests_on(call)
-    named = _named(keys)
+    named: Iterable[Key] = keys if len(keys) <= _FEW else _named(keys)
     for key in keys:
         id, name = key if type(key) is tuple else (key, None)
         source = view.find(id)

@@ -77,6 +77,7 @@ def segment(value: str | int | UUID | Enum) -> str:
     )
 
 
+_RESERVED = frozenset("%/{}")
 _FIELD = re.compile(r"\{[^\W\d]\w*\}")
 
 
@@ -295,13 +296,8 @@ def _put(signature: Signature, name: str, before: str, after: str, where: str) -
         # What `segment` says of the usual values, in a fifth of its time: of ASCII, all else in _UNSAFE is unprintable.
         if kind is int or (
             kind is str
-            and value
             and value.isascii()
-            and value.isprintable()
-            and "/" not in value
-            and "%" not in value
-            and "{" not in value
-            and "}" not in value
+            and (value.isalnum() or (value and value.isprintable() and _RESERVED.isdisjoint(value)))
         ):
             return f"{before}{value}{after}"
         try:
