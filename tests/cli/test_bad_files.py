@@ -151,6 +151,7 @@ BAD: dict[str, tuple[bytes, int | None, str | None, str]] = {
     "end_seq is a text": (line(seq=1, end_seq="2"), 1, "end_seq", "end_seq='2' is no whole number"),
     "end_seq without seq": (line(end_seq=1), 1, "end_seq", "end_seq=1 "),
     "end_seq before seq": (line(seq=5, end_seq=4), 1, "end_seq", "end_seq=4 is before seq=5"),
+    "end_seq long before seq": (line(seq=10**3000, end_seq=4), 1, "end_seq", "end_seq=4 is before seq=1000000000"),
     "end_seq without an end": (line(seq=5, end_seq=6, end_time=None), 1, "end_seq", "end_seq=6 "),
     "call is empty": (line(call=""), 1, "call", "call='' "),
     "call is null": (line(call=None), 1, "call", "call=None "),
@@ -205,6 +206,7 @@ def test_what_is_malformed_is_told(what: str, tmp_path: Path, capsys: pytest.Cap
         assert [number, field] == where[:2]
         assert message.startswith(f"{path}:{number}: ")
         assert words in message
+        assert len(message) < 400 + len(str(path))
     for format in ("text", "json"):
         assert run(capsys, "audit", path, "--format", format) == (2, "", f"intervalguard: {message}\n")
     with pytest.raises(EventFileError) as raised:

@@ -161,6 +161,16 @@ def test_an_audit_takes_numbers_that_no_datetime_holds(tmp_path: Path) -> None:
         read_events(tmp_path / "log.jsonl")
 
 
+@pytest.mark.parametrize("field", ["start_time", "end_time", "observed_at", "may_land_until"])
+def test_an_event_takes_no_time_that_no_datetime_holds(field: str, tmp_path: Path) -> None:
+    """The error names the field that is to blame."""
+    far = {"start_time": -(10**12), "end_time": 10**12, "observed_at": -(10**12), "may_land_until": 10**12}[field]
+    path = write_lines(tmp_path / "log.jsonl", [event("a", "x", 1, 2), event("b", "x", 1, 2) | {field: far}])
+    with pytest.raises(EventFileError, match=f"{field}={far} is outside the years 1 to 9999") as raised:
+        read_events(path)
+    assert (raised.value.field, raised.value.value) == (field, far)
+
+
 # -- times
 
 

@@ -115,11 +115,24 @@ def read_events(path: Path) -> EventFile:
         try:
             events.append(_event(entry, record))
         except OverflowError:
-            start = record["start_time"]
-            words = f"start_time={given(start)} or a time after it is outside the years 1 to 9999, counted from 1970"
-            raise EventFileError(words, loaded.file, None, "start_time", start) from None
+            field = _too_far(entry)
+            words = f"{field}={given(record[field])} is outside the years 1 to 9999, counted from 1970"
+            raise EventFileError(words, loaded.file, None, field, record[field]) from None
     unknown = tuple({key: value for key, value in record.items() if key not in FIELDS} for record in records)
     return EventFile(tuple(events), unknown, loaded.axis or "iso")
+
+
+def _too_far(entry: Entry) -> str:
+    """The first time of an entry that no `datetime` can hold."""
+    extra = entry.extra or Extra()
+    end = entry.start_time + (entry.took or 0)
+    times = {"start_time": entry.start_time, "end_time": end, "observed_at": extra.seen_time}
+    for field, at in times.items():
+        try:
+            moment(at or 0)
+        except OverflowError:
+            return field
+    return "may_land_until"
 
 
 def _event(entry: Entry, record: Record) -> Event:

@@ -51,7 +51,7 @@ _WHOLE: set[type] = {int, type(None)}
 _NO_WHOLE = "is no whole number"
 
 class _Given:
-    """A time that compares as its microseconds and reads as the file gives it."""
+    """A time or a number that compares as it is and reads as the file gives it, cut where it is long."""
 
     def __init__(self, at: int, value: Any) -> None:
         self.at = at
@@ -362,8 +362,8 @@ class Reader:
             outcome,
             told(start, "start_time"),
             told(end, "end_time"),
-            seq,
-            end_seq,
+            told(seq, "seq"),
+            told(end_seq, "end_seq"),
             told(seen, "observed_at"),
             told(until, "may_land_until"),
         )
