@@ -21,7 +21,8 @@ from intervalguard.kernel.events import Event, conflict, covers
 from intervalguard.kernel.sessions import Unread
 from intervalguard.kernel.staleness import HISTORY_DROPPED, NO_RESULT, REASONS, Claim, Raw, judge
 from intervalguard.kernel.views import Entry, SequenceView, View
-from intervalguard.logs.memory import Learned, MemoryLog, Origin
+from intervalguard.logs.calls import Learned, Origin
+from intervalguard.logs.memory import MemoryLog
 
 ASKED = (*NAMES, "a/b/c/z", "a/z", "e/z", "b")
 """The names that are written, names below them, and one that no event has."""

@@ -12,7 +12,7 @@ import pytest
 from intervalguard.kernel.admission import Wait
 from intervalguard.kernel.staleness import NO_RESULT
 from intervalguard.logs import MemoryLog
-from intervalguard.logs.memory import Learned, Origin
+from intervalguard.logs.calls import Learned, Origin
 
 ORIGIN = Origin("tool")
 HOUR = 3_600_000_000

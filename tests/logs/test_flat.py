@@ -14,7 +14,7 @@ import pytest
 from intervalguard.kernel.admission import LEAST, Admit, Touch
 from intervalguard.kernel.views import Entry, Key
 from intervalguard.logs import MemoryLog
-from intervalguard.logs.memory import Origin
+from intervalguard.logs.calls import Origin
 
 ORIGIN = Origin()
 SESSION = Origin("tool", "session")

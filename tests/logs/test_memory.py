@@ -21,7 +21,8 @@ from intervalguard import Event, Guard, StaleReadError, UnknownDependencyError, 
 from intervalguard.kernel.audit import findings_of
 from intervalguard.kernel.staleness import REASONS
 from intervalguard.logs import MemoryLog
-from intervalguard.logs.memory import DEFAULT_MAX_EVENTS, Origin
+from intervalguard.logs.calls import Origin
+from intervalguard.logs.memory import DEFAULT_MAX_EVENTS
 
 BASE = datetime(2026, 7, 30, 12, tzinfo=UTC)
 

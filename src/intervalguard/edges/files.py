@@ -29,6 +29,7 @@ from .whole import finish
 
 __all__ = ["EventFile", "EventFileError", "Loaded", "load", "read_events", "uncollected", "write_events"]
 
+
 @attrs.frozen
 class EventFile:
     """What a file holds: its events in the order of the lines, of each the fields that are not an event's, its axis.

@@ -14,7 +14,7 @@ from intervalguard.kernel.explain import LONGEST
 from intervalguard.kernel.views import Entry, Extra
 
 from .lines import Fault, Record, decoder, fault, given
-from .times import LARGEST, TimeError, Times, usual_micros, usual_numbers
+from .times import LARGEST, Axis, TimeError, Times, usual_micros, usual_numbers
 
 Origin: TypeAlias = tuple[str | None, str | None, str | None]
 """The tool, the agent and the session of an event."""
@@ -49,6 +49,8 @@ _TEXT: set[type] = {str, type(None)}
 _NUMBER: set[type] = {int, float, type(None)}
 _WHOLE: set[type] = {int, type(None)}
 _NO_WHOLE = "is no whole number"
+_USUAL: dict[Axis | None, Callable[[Sequence[Any]], list[int] | None]] = {"iso": usual_micros, "number": usual_numbers}
+
 
 class _Given:
     """A time or a number that compares as it is and reads as the file gives it, cut where it is long."""
@@ -253,7 +255,7 @@ class Reader:
     def _micros_of(self, columns: _Columns, field: str, up: bool) -> Sequence[int | None]:
         values = columns.get(field)
         there = [value for value in values if value is not None] if None in values else values
-        usual = {"iso": usual_micros, "number": usual_numbers, None: None}[self.times.axis]
+        usual = _USUAL.get(self.times.axis)
         quick = usual(there) if usual is not None and there else None
         if quick is None or (len(quick) < len(values) and field == "start_time"):
             return [self._time(record, field, up) for record in columns.records]

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import reduce
 from operator import attrgetter, itemgetter
 
 from .events import INEFFECTIVE, Event, micros
 from .index import Index
 from .memos import Roots, with_root
 from .staleness import Claim, Raw, judge
-from .views import Entry, Id, Key, Order, Position, entry, standing
+from .views import Entry, Id, Key, Order, Position, by_id, entry, standing
 
 _start = attrgetter("start")
 
@@ -29,11 +30,9 @@ class Replay(Index):
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         super().__init__()
-        self._entries: dict[Id, Entry] = {each.id: each for each in entries}
+        self._entries = by_id(entries)
         self._alone: dict[Id, Entry] = {each.call: each for each in entries}
         self._calls: dict[Id, list[Entry]] = {}
-        if len(self._entries) < len(entries):
-            _refuse_twice(entries)
         if len(self._alone) < len(entries):
             self._gather(entries)
         self._starts = sorted(
@@ -127,12 +126,12 @@ class Replay(Index):
     def findings(self, first: Entry) -> Sequence[Raw]:
         """What is wrong with the call of this first event as of its start. Ask in the order of `judged`."""
         self.advance(first.start, first.call)
-        if self._is_calm(first):
+        if self._is_plain(first):
             return ()
         claim = Claim(first.call, first.parent, self.rests_on(first.call))
         return judge(self, claim, first.start, first.start_time)
 
-    def _is_calm(self, first: Entry) -> bool:
+    def _is_plain(self, first: Entry) -> bool:
         """Whether it is plain that nothing is wrong with a call. It may say no where it is so. O(dependencies).
 
         It is plain where nothing but the roots of all that the call rests on was written since these began, and each
@@ -155,25 +154,14 @@ class Replay(Index):
                 if type(source.memo) is not tuple:
                     return False
                 below = with_root(source.memo, source)
-            for root in below:
-                if not self.undisturbed(root.name, root.start, at, root.call):
-                    return False
-                if roots is not None:
-                    roots = with_root(roots, root) if roots else below
-            if roots is not None and len(roots) > _FEW:
-                roots = None
+            if not self.is_calm(below, at):
+                return False
+            if roots is not None:
+                roots = reduce(with_root, below, roots) if roots else below
+                roots = roots if len(roots) <= _FEW else None
         if first.kind == "read" and roots is not None:
             first.memo = roots
         return not is_aged
-
-
-def _refuse_twice(entries: Sequence[Entry]) -> None:
-    """Raises ``ValueError`` for two events with one id."""
-    seen: set[Id] = set()
-    for each in entries:
-        if each.id in seen:
-            raise ValueError(f"two events have id={each.id!r}: an id names one event of a log")
-        seen.add(each.id)
 
 
 def findings(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Raw]]:

@@ -270,6 +270,15 @@ def entry(event: Event, order: Order, place: int | None) -> Entry:
     )
 
 
+def by_id(entries: Sequence[Entry]) -> dict[Id, Entry]:
+    """The entries by their ids. Raises ``ValueError`` for two events with one id. O(n)."""
+    found = {each.id: each for each in entries}
+    if len(found) < len(entries):
+        twice = next(each for each in entries if found[each.id] is not each)
+        raise ValueError(f"two events have id={twice.id!r}: an id names one event of a log")
+    return found
+
+
 class SequenceView:
     """A plain sequence of events as a view, each question answered by looking at every event: O(n) each.
 
@@ -280,10 +289,7 @@ class SequenceView:
         sequence = tuple(events)
         self.order = Order(sequence)
         self.entries = [entry(event, self.order, place) for place, event in enumerate(sequence)]
-        self._by_id: dict[Id, Entry] = {}
-        for each in self.entries:
-            if self._by_id.setdefault(each.id, each) is not each:
-                raise ValueError(f"two events have id={each.id!r}: an id names one event of a log")
+        self._by_id = by_id(self.entries)
 
     def find(self, id: Id) -> Entry | None:
         return self._by_id.get(id)

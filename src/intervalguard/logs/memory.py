@@ -25,11 +25,8 @@ from .calls import Holder, Learned, Origin
 from .faces import Faces
 from .held import Held, was_end
 from .ids import Ids
-from .registry import Registry
 from .retention import Retention
 from .sessions import Sessions
-
-__all__ = ["DEFAULT_MAX_EVENTS", "Learned", "MemoryLog", "Origin", "Registry"]
 
 DEFAULT_MAX_EVENTS = 100_000
 
@@ -234,12 +231,11 @@ class MemoryLog(Faces):
                     outcome = "refused"
             if learned is not None:
                 self._learn(first, learned, now)
-            until = None if may_land_for is None or outcome != "unknown" else min(now + may_land_for, _LAST)
             unread = learned is not None and learned.unread
             try:
-                wakers = self._settle(first, outcome, now, until, unread)
+                wakers = self._settle(first, outcome, now, may_land_for, unread)
             except BaseException:
-                self._mend(first, outcome, now, until, unread)
+                self._mend(first, outcome, now, may_land_for, unread)
                 raise
         for wake in wakers:
             wake()
@@ -324,7 +320,7 @@ class MemoryLog(Faces):
             return entry
 
     def _settle(
-        self, first: Entry, outcome: Outcome, now: int, until: int | None = None, unread: bool = False
+        self, first: Entry, outcome: Outcome, now: int, may_land_for: int | None = None, unread: bool = False
     ) -> Iterable[Callable[[], None]]:
         """Record the end of a call. What it read is ``unread`` where it is not known what that was: an error of these."""
         view = self._view
@@ -332,6 +328,7 @@ class MemoryLog(Faces):
         number = view.base + len(slots)
         slots.append(first)
         took = now - first.start_time
+        until = None if may_land_for is None or outcome != "unknown" else min(now + may_land_for, _LAST)
         events: Sequence[Entry] = (first,)
         if view.calls:
             events = view.calls.get(first.id, events)
@@ -365,7 +362,9 @@ class MemoryLog(Faces):
             self._retention.ended(events)
         return wakers
 
-    def _mend(self, first: Entry, outcome: Outcome, now: int, until: int | None = None, unread: bool = False) -> None:
+    def _mend(
+        self, first: Entry, outcome: Outcome, now: int, may_land_for: int | None = None, unread: bool = False
+    ) -> None:
         """A step was cut short, as by an interrupt: end the call, whatever the step left, and make the rest anew. O(n)."""
         view = self._view
         view.mend()
@@ -373,7 +372,7 @@ class MemoryLog(Faces):
             for each in view.call(first.id):
                 if each.kind == "write":
                     view.expunge(each)
-            for wake in self._settle(first, outcome, now, until, unread):
+            for wake in self._settle(first, outcome, now, may_land_for, unread):
                 wake()
 
     def _learn(self, first: Entry, learned: Learned, now: int) -> None:
@@ -415,11 +414,10 @@ class MemoryLog(Faces):
         while self._deferred:
             first, outcome, may_land_for = self._deferred.popleft()
             if first.outcome == "pending":
-                until = None if may_land_for is None or outcome != "unknown" else min(now + may_land_for, _LAST)
                 try:
-                    wakers = self._settle(first, outcome, now, until)
+                    wakers = self._settle(first, outcome, now, may_land_for)
                 except BaseException:
-                    self._mend(first, outcome, now, until)
+                    self._mend(first, outcome, now, may_land_for)
                     raise
                 for wake in wakers:
                     wake()

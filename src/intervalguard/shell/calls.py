@@ -21,7 +21,7 @@ from ..kernel.events import Outcome
 from ..kernel.explain import Finding
 from ..kernel.staleness import Grade, Raw
 from ..kernel.views import GONE, Entry, Key
-from ..logs.memory import Learned, Origin
+from ..logs.calls import Learned, Origin
 from .errors import ConflictError, GuardError, LeaseLostError, Phase, StaleReadError, UnknownDependencyError, said
 from .names import Names
 from .outcomes import outcome_of

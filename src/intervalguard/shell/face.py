@@ -11,7 +11,8 @@ from ..kernel.audit import findings_of
 from ..kernel.events import DependencyLike, Event, dependencies, micros, window_micros
 from ..kernel.explain import quoted
 from ..kernel.staleness import HISTORY_DROPPED, UNKNOWN_DEPENDENCY
-from ..logs.memory import MemoryLog, Registry
+from ..logs.memory import MemoryLog
+from ..logs.registry import Registry
 from .errors import UnknownDependencyError
 from .guard import Guard, ToolOptions
 from .names import NameSpec

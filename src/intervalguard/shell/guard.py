@@ -15,7 +15,8 @@ from uuid import uuid4
 from ..kernel.admission import LEAST, Refusal
 from ..kernel.events import Dependency, DependencyLike, Event, check_window, dependencies, window_micros
 from ..kernel.views import Key, narrowed
-from ..logs.memory import MemoryLog, Origin
+from ..logs.calls import Origin
+from ..logs.memory import MemoryLog
 from .blocks import Block
 from .calls import NOTHING, Mode, Notice, Tool
 from .names import Names, NameSpec, compile_names, literal_name

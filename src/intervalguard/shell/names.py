@@ -39,9 +39,9 @@ _Text: TypeAlias = Callable[[_Args, _Kwargs], str]
 _Source: TypeAlias = Callable[[_Args, _Kwargs, Any], tuple[str, ...]]
 
 # A fixed list, not a property from `unicodedata`: hosts with different Pythons that share a log must agree.
+_RESERVED = "%/{}"
 _UNSAFE = re.compile(
-    "["
-    "%/{}"
+    f"[{_RESERVED}"
     "\x00-\x1f\x7f-\x9f"  # control characters
     "\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible: joiners, directions, line ends
     "\ud800-\udfff"  # lone surrogates: they have no encoding in UTF-8
@@ -77,7 +77,7 @@ def segment(value: str | int | UUID | Enum) -> str:
     )
 
 
-_RESERVED = frozenset("%/{}")
+_NO_PART = frozenset(_RESERVED)
 _FIELD = re.compile(r"\{[^\W\d]\w*\}")
 
 
@@ -297,7 +297,7 @@ def _put(signature: Signature, name: str, before: str, after: str, where: str) -
         if kind is int or (
             kind is str
             and value.isascii()
-            and (value.isalnum() or (value and value.isprintable() and _RESERVED.isdisjoint(value)))
+            and (value.isalnum() or (value and value.isprintable() and _NO_PART.isdisjoint(value)))
         ):
             return f"{before}{value}{after}"
         try:

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from ..kernel.explain import Finding
-from ..logs.memory import Origin
+from ..logs.calls import Origin
 
 if TYPE_CHECKING:
     from .calls import Tool
