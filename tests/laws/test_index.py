@@ -81,6 +81,19 @@ def test_the_index_answers_as_the_specification_at_every_step(events, data):
 
 
 @times(1)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), min_size=1, max_size=8), st.integers(0, 10))
+def test_only_its_own_writes_leave_a_call_undisturbed(writes, since):
+    """L5: in whatever order writes come to their ends, as lost ones do that can land no longer."""
+    index = Replay([])
+    for number, (call, end) in enumerate(writes):
+        index.finish(Entry(number, "x", "write", "ok", 0, end, 0, end, (), None, call, None))
+    assert index.undisturbed("x", since, 99) == all(end < since for _, end in writes)
+    for but in "abc":
+        if index.undisturbed("x", since, 99, but):
+            assert all(end < since for call, end in writes if call != but)
+
+
+@times(1)
 @given(events=logs(calls=25))
 def test_each_witness_is_spared_in_its_turn(events):
     """L5: with the first answer spared the second is the same, and so on to the last."""
