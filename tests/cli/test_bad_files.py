@@ -50,7 +50,7 @@ def outcome(path: Path) -> tuple[Any, ...]:
     return loaded.axis, [
         [getattr(entry, slot) for slot in entry.__slots__ if slot not in ("extra", "memo")]
         + ([getattr(entry.extra, slot) for slot in entry.extra.__slots__] if entry.extra else [])
-        for entry in loaded.entries
+        for entry in loaded.entries.values()
     ]
 
 
@@ -332,7 +332,7 @@ def test_blank_lines_are_skipped(tmp_path: Path) -> None:
     """A line of nothing but white space says nothing; lines are counted all the same, and may end as on Windows."""
     text = lines(b"", line(), b"  \t", b"", line(id="s") + b"\r", b"\r", b"")
     (path := tmp_path / "log.jsonl").write_bytes(text)
-    assert [entry.id for entry in load(path).entries] == ["r", "s"]
+    assert [*load(path).entries] == ["r", "s"]
     path.write_bytes(text + line(id="s"))
     assert both(path)[1] == 7
     assert "line 5" in both(path)[0]
@@ -346,11 +346,41 @@ SCALARS = st.one_of(
     st.integers(-5, 5),
     st.integers(),
     st.floats(allow_nan=False, allow_infinity=False),
-    st.sampled_from(
-        ["r", "s", "read", "ok", "error", "unknown", "a/b", "2026-07-30T12:00:00Z", "2026-07-30T12:00:00.5+01:00"]
-    ),
+    st.sampled_from(["r", "s", "read", "ok", "error", "unknown", "a/b"]),
     st.text(max_size=4),
 )
+MOMENTS = st.sampled_from(
+    [
+        "2026-07-30T12:00:00Z",
+        "2026-07-30T12:00:00.5+01:00",
+        "2026-07-30t12:00:01.000001z",
+        "2026-07-30T12:00:00.1234567Z",
+        "2026-07-30T12:00:00.0000001Z",
+        "2026-07-30T12:00:02",
+        "2026-07-30T12:00Z",
+        "2026-02-30T12:00:00Z",
+        "0001-01-01T00:00:00+00:01",
+        "9999-12-31T23:59:59-00:01",
+        "2026-07-30T12:00:00+24:00",
+        1785412800,
+        1785412800.0000001,
+    ]
+)
+USUAL = {
+    "name": st.sampled_from(["a", "a/b", "é"]),
+    "kind": st.sampled_from(["read", "write"]),
+    "start_time": MOMENTS,
+    "end_time": MOMENTS,
+    "validity_window_seconds": st.sampled_from([0, 1, 1.5, 1.0]),
+    "depends_on": st.lists(st.sampled_from(["r0", "r1", "r2", "x"]), max_size=2),
+    "seq": st.integers(0, 3),
+    "outcome": st.sampled_from(["ok", "error", "refused"]),
+    "call": st.sampled_from(["r0", "c"]),
+    "tool": st.sampled_from(["t", 'u"', ""]),
+    "version": st.one_of(st.text(max_size=1), st.integers(0, 1), st.just(None)),
+    "observed_at": MOMENTS,
+}
+"""What lines say that all say much the same."""
 VALUES = st.one_of(
     SCALARS, st.lists(SCALARS, max_size=2), st.dictionaries(st.sampled_from(["id", "name", "x"]), SCALARS, max_size=2)
 )
@@ -363,10 +393,23 @@ RECORDS = st.builds(
 
 
 @st.composite
+def uniform_records(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Objects that have much the same fields, as the lines of most files."""
+    usual = draw(st.fixed_dictionaries({field: st.just(USUAL[field]) for field in draw(st.sets(st.sampled_from([*USUAL])))}))
+    usual = {"start_time": MOMENTS, "name": USUAL["name"], **usual}
+    fixed = draw(st.fixed_dictionaries(usual)) if draw(st.booleans()) else {}
+    more: list[dict[str, Any]] = [{}, {}, {"kind": "read"}]
+    return [
+        {"id": f"r{place}", **draw(st.fixed_dictionaries(usual)), **fixed, **draw(st.sampled_from(more))}
+        for place in range(draw(st.integers(1, 3)))
+    ]
+
+
+@st.composite
 def texts(draw: st.DrawFn) -> bytes:
     """Lines as files have them, and then as they should not."""
     written = []
-    for record in draw(st.lists(RECORDS, max_size=3)):
+    for record in draw(st.one_of(st.lists(RECORDS, max_size=3), uniform_records())):
         separators = draw(st.sampled_from([(",", ":"), (", ", ": "), (" ,", " :"), (",", "\t: ")]))
         written.append(
             json.dumps(record, separators=separators, ensure_ascii=draw(st.booleans())).encode("utf-8", "surrogatepass")

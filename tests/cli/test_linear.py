@@ -52,7 +52,7 @@ def test_a_blank_line_costs_next_to_nothing() -> None:
     decode = decoder()
     sys.setprofile(tick)
     try:
-        decoded, _ = decode(2001, b"\n \n" * 1000)
+        decoded, _ = decode(b"\n \n" * 1000)
     finally:
         sys.setprofile(None)
     assert decoded == [None] * 2001

@@ -35,7 +35,7 @@ from intervalguard import (
 )
 from intervalguard.kernel.audit import findings, findings_of
 from intervalguard.kernel.staleness import REASONS, verdict_of
-from intervalguard.kernel.views import SequenceView
+from intervalguard.kernel.views import SequenceView, by_id
 from intervalguard.logs import MemoryLog
 
 
@@ -309,7 +309,7 @@ def test_an_audit_is_linear() -> None:
         seen = read(guard, "x")
         for _ in range(count):
             write(guard, "x", seen)
-        entries = SequenceView(guard.log.events()).entries
+        entries = by_id(SequenceView(guard.log.events()).entries)
         found: list[Any] = []
         steps = steps_of(lambda: found.extend(findings(entries)))
         assert len(found) >= count - 1

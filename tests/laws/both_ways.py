@@ -12,7 +12,7 @@ from strategies import moment
 from intervalguard.kernel.audit import findings
 from intervalguard.kernel.events import Event
 from intervalguard.kernel.staleness import REASONS, Claim, Raw, judge, verdict_of
-from intervalguard.kernel.views import Order, SequenceView, entry
+from intervalguard.kernel.views import Order, SequenceView, by_id, entry
 
 
 class Found(NamedTuple):
@@ -51,7 +51,7 @@ def one_pass(events: Sequence[Event]) -> Findings:
     """The audit."""
     order = Order(events)
     entries = [entry(event, order, place) for place, event in enumerate(events)]
-    return told((first.id, raw) for first, raw in findings(entries))
+    return told((first.id, raw) for first, raw in findings(by_id(entries)))
 
 
 WAYS: dict[str, Callable[[Sequence[Event]], Findings]] = {"call by call": call_by_call, "one pass": one_pass}

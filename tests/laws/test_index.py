@@ -16,7 +16,7 @@ from intervalguard.kernel.audit import Replay
 from intervalguard.kernel.events import Event, conflict
 from intervalguard.kernel.index import Index
 from intervalguard.kernel.staleness import observation
-from intervalguard.kernel.views import Entry, Order, Position, SequenceView, View, entry, standing
+from intervalguard.kernel.views import Entry, Order, Position, SequenceView, View, by_id, entry, standing
 
 ASKED = (*NAMES, "a/b/c/z", "a/z", "e/z", "b")
 """The names that are written, names below them, and one that no event has."""
@@ -27,7 +27,7 @@ Spares = Callable[[Entry], bool]
 def replay(events: Iterable[Event]) -> Replay:
     sequence = tuple(events)
     order = Order(sequence)
-    return Replay([entry(event, order, place) for place, event in enumerate(sequence)])
+    return Replay(by_id([entry(event, order, place) for place, event in enumerate(sequence)]))
 
 
 def positions(view: SequenceView) -> list[Position]:
@@ -84,7 +84,7 @@ def test_the_index_answers_as_the_specification_at_every_step(events, data):
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), min_size=1, max_size=8), st.integers(0, 10))
 def test_only_its_own_writes_leave_a_call_undisturbed(writes, since):
     """L5: in whatever order writes come to their ends, as lost ones do that can land no longer."""
-    index = Replay([])
+    index = Replay({})
     for number, (call, end) in enumerate(writes):
         index.finish(Entry(number, "x", "write", "ok", 0, end, 0, end, (), None, call, None))
     assert index.undisturbed("x", since, 99) == all(end < since for _, end in writes)

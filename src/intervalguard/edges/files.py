@@ -22,8 +22,9 @@ from intervalguard.kernel.events import Dependency, Event, micros, moment
 from intervalguard.kernel.explain import Party
 from intervalguard.kernel.views import Entry, Extra
 
+from .columns import FIELDS
 from .lines import EventFileError, Fault, Path, Progress, Record, given, pieces
-from .reader import FIELDS, Reader
+from .reader import Reader
 from .times import Axis, shown, written
 from .whole import finish
 
@@ -44,13 +45,13 @@ class EventFile:
 
 @attrs.frozen(eq=False)
 class Loaded:
-    """A file as the audit reads it: entries with positions, and the axis that their times are on.
+    """A file as the audit reads it: entries with positions, by id and in the file's order, and the axis of their times.
 
     ``misspelt`` are fields that are no event's, with those that they are spelt almost like.
     """
 
     file: str
-    entries: list[Entry]
+    entries: dict[str, Entry]
     axis: Axis | None
     misspelt: Mapping[str, str]
 
@@ -88,7 +89,7 @@ def uncollected() -> Iterator[None]:
 
 
 def load(path: Path, progress: Progress | None = None, keep: Callable[[list[Record]], object] | None = None) -> Loaded:
-    """The events of a file, checked, as entries in the file's order, in the order of the lines. O(n log n).
+    """The events of a file, checked, as entries in the order of the lines. O(n log n).
 
     ``keep`` is handed the lines' objects. Raises `EventFileError` for what cannot be read or is malformed.
     """
@@ -100,7 +101,7 @@ def load(path: Path, progress: Progress | None = None, keep: Callable[[list[Reco
             finish(reader)
         except Fault as found:
             raise EventFileError(found.words, file, found.line, found.field, found.value) from None
-    return Loaded(file, reader.entries, reader.times.axis, reader.misspelt)
+    return Loaded(file, reader.ids, reader.times.axis, reader.misspelt)
 
 
 def read_events(path: Path) -> EventFile:
@@ -112,7 +113,7 @@ def read_events(path: Path) -> EventFile:
     records: list[Record] = []
     loaded = load(path, keep=records.extend)
     events: list[Event] = []
-    for entry, record in zip(loaded.entries, records, strict=True):
+    for entry, record in zip(loaded.entries.values(), records, strict=True):
         try:
             events.append(_event(entry, record))
         except OverflowError:

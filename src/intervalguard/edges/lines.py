@@ -14,7 +14,7 @@ import reprlib
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from io import BufferedReader
 from typing import Any, TypeAlias, cast
 
@@ -77,14 +77,13 @@ def given(value: Any) -> str:
 # -- lines
 
 
-def pieces(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, bytes]]:
-    """A file in pieces of whole lines, without the last line end, and how many lines each has.
+def pieces(path: Path, progress: Progress | None = None) -> Iterator[bytes]:
+    """A file in pieces of whole lines, without the last line end.
 
     O(size), and O(a piece) of memory. ``-`` is standard input; a name that ends in ``.gz`` is unpacked. Raises
-    `EventFileError` for what cannot be read.
+    `EventFileError` for what cannot be read, and `Fault` where something is wrong after the last piece.
     """
     file = os.fspath(path)
-    number = 1
     try:
         with ExitStack() as stack:
             read, place, size = _open(file, stack)
@@ -95,28 +94,26 @@ def pieces(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, 
                     progress(done if place is None else place(), size)
                 first = piece.find(b"\n")
                 if len(rest) + (first if first >= 0 else len(piece)) > LONGEST_LINE:
-                    raise _too_long(file, number)
+                    raise _too_long()
                 if first < 0:
                     rest += piece
                     continue
                 end = piece.rfind(b"\n")
                 part, rest = rest + piece[:end], piece[end + 1 :]
-                lines = part.count(b"\n") + 1
-                yield lines, part
-                number += lines
+                yield part
             if rest:
-                yield 1, rest
+                yield rest
     except (EOFError, zlib.error) as error:
-        raise EventFileError(f"the compressed file is cut short or damaged: {error}", file, number) from None
+        raise Fault(None, None, f"the compressed file is cut short or damaged: {error}") from None
     except gzip.BadGzipFile as error:
         raise EventFileError(f"not a gzip file, or damaged: {error}", file) from None
     except OSError as error:
         raise EventFileError(f"cannot be read: {error.strerror or error}", file) from None
 
 
-def _too_long(file: str, line: int) -> EventFileError:
+def _too_long() -> Fault:
     words = f"longer than {LONGEST_LINE // 1024**2} MiB, which no event is: is it JSON Lines, one event a line?"
-    return EventFileError(words, file, line)
+    return Fault(None, None, words)
 
 
 _Read: TypeAlias = Callable[[int], bytes]
@@ -186,30 +183,33 @@ def _is_cut(error: json.JSONDecodeError) -> bool:
     return error.msg.startswith("Unterminated") or not error.doc[error.pos :].strip()
 
 
-def decoder() -> Callable[[int, bytes], Decoded]:
+def decoder() -> Callable[[bytes], Decoded]:
     """The quickest way that is installed to `decode` each line of a piece.
 
-    Of several equal keys it takes the last, as most decoders do, and msgspec cares little for lines. So what it gives is
-    taken where it is sure that the piece says just that, and else each line is decoded by itself.
+    Of several equal keys it takes the last, as most decoders do. So what it gives is taken where it is sure that the
+    piece says just that, and else each line is decoded by `decode`.
     """
+    quick: Callable[[list[bytes]], list[Any]]
+    wrong: tuple[type[Exception], ...] = (ValueError, RecursionError, Fault)
     try:
         import msgspec
     except ImportError:
-        quick: Callable[[bytes], list[Any]] = _quick_texts
-        wrong: tuple[type[Exception], ...] = (ValueError, RecursionError, Fault)
+        quick = _quick_texts
     else:
-        quick = msgspec.json.Decoder().decode_lines
-        wrong = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+        decode_line = msgspec.json.Decoder().decode
+        wrong = (msgspec.MsgspecError, *wrong)
 
-    def decode_part(lines: int, part: bytes) -> Decoded:
-        if part[:1] == b"{" and part[-1:] == b"}" and part.count(b"}\n{") == lines - 1:
-            try:
-                records: list[Any] = quick(part)
-            except wrong:
-                return _one_by_one(part)
-            if len(records) == lines and _has_no_key_twice(part, records):
-                return records, None
-        return _one_by_one(part)
+        def quick(lines: list[bytes]) -> list[Any]:
+            return [*map(decode_line, lines)]
+
+    def decode_part(part: bytes) -> Decoded:
+        lines = part.split(b"\n")
+        if part[:1] == b"{":
+            with suppress(*wrong):
+                records = quick(lines)
+                if set(map(type, records)) == {dict} and _has_no_key_twice(part, records):
+                    return records, None
+        return _one_by_one(lines)
 
     return decode_part
 
@@ -217,15 +217,15 @@ def decoder() -> Callable[[int, bytes], Decoded]:
 _plain = json.JSONDecoder(parse_constant=_constant)
 
 
-def _quick_texts(part: bytes) -> list[Any]:
+def _quick_texts(lines: list[bytes]) -> list[Any]:
     """Each line by the standard library."""
-    return [*map(_plain.decode, part.decode("utf-8").split("\n"))]
+    return [_plain.decode(line.decode("utf-8")) for line in lines]
 
 
-def _one_by_one(part: bytes) -> Decoded:
+def _one_by_one(lines: list[bytes]) -> Decoded:
     decoded: list[Record | None] = []
     try:
-        for line in part.split(b"\n"):
+        for line in lines:
             decoded.append(decode(line) if line and not line.isspace() else None)
     except Fault as found:
         return decoded, found

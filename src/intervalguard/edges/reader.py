@@ -6,50 +6,24 @@ import sys
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from itertools import count, repeat
-from operator import itemgetter
 from typing import Any, TypeAlias, cast
 
 from intervalguard.kernel.events import KINDS, OUTCOMES, check_name, check_window, contradiction, window_micros
 from intervalguard.kernel.explain import LONGEST
 from intervalguard.kernel.views import Entry, Extra
 
+from .columns import FIELDS, Columns, Rows, of_records
 from .lines import Fault, Record, decoder, fault, given
-from .times import LARGEST, Axis, TimeError, Times, usual_micros, usual_numbers
+from .times import LARGEST, TimeError, Times
 
 Origin: TypeAlias = tuple[str | None, str | None, str | None]
 """The tool, the agent and the session of an event."""
 
-FIELDS: tuple[str, ...] = (
-    "id",
-    "name",
-    "kind",
-    "start_time",
-    "end_time",
-    "validity_window_seconds",
-    "depends_on",
-    "seq",
-    "end_seq",
-    "outcome",
-    "call",
-    "parent",
-    "session",
-    "batch",
-    "tool",
-    "run",
-    "agent",
-    "observed_at",
-    "version",
-    "may_land_until",
-)
-"""The fields of an event, in the order in which they are written."""
-
 _SPELT = {field.replace("_", ""): field for field in FIELDS}
 _KINDS = {kind: kind for kind in KINDS}
-_TEXT: set[type] = {str, type(None)}
 _NUMBER: set[type] = {int, float, type(None)}
 _WHOLE: set[type] = {int, type(None)}
 _NO_WHOLE = "is no whole number"
-_USUAL: dict[Axis | None, Callable[[Sequence[Any]], list[int] | None]] = {"iso": usual_micros, "number": usual_numbers}
 
 
 class _Given:
@@ -67,36 +41,6 @@ class _Given:
 
     def __repr__(self) -> str:
         return given(self.value)
-
-
-class _Columns:
-    """Many records, field by field."""
-
-    def __init__(self, records: list[Record]) -> None:
-        self.records = records
-        self._absent = (None,) * len(records)
-        self._known: dict[str, tuple[Any, ...]] | None = None
-        fields = [*records[0]]
-        if len(fields) > 1 and sum(map(len, records)) == len(fields) * len(records):
-            with suppress(KeyError):
-                self._known = dict(zip(fields, zip(*map(itemgetter(*fields), records), strict=True), strict=True))
-
-    def fields(self) -> Set[str]:
-        """Those that any of the records has."""
-        return set().union(*self.records) if self._known is None else self._known.keys()
-
-    def get(self, field: str) -> Sequence[Any]:
-        """What each record has in this field, ``None`` where it has nothing."""
-        if self._known is None:
-            return [record.get(field) for record in self.records]
-        return self._known.get(field, self._absent)
-
-    def checked(self, field: str, types: set[type], why: str) -> Sequence[Any]:
-        """The same, each of one of these types. Raises `Fault`."""
-        values = self.get(field)
-        if not types.issuperset(map(type, values)):
-            raise fault(field, next(value for value in values if type(value) not in types), why)
-        return values
 
 
 class Reader:
@@ -119,41 +63,61 @@ class Reader:
         self.narrowed: list[int] = []
         self.nested: list[int] = []
         self.misspelt: dict[str, str] = {}
-        self._fields = set(FIELDS)
-        self._lines = 0
+        self._others: set[str] = set()
         self._blank: dict[int, int] = {}
         self._names: dict[str, str] = {}
         self._windows: dict[float | None, int | None] = {None: None}
         self._origins: dict[Origin, Origin] = {}
 
-    def read(self, parts: Iterable[tuple[int, bytes]], keep: Callable[[list[Record]], object] | None) -> None:
-        """Make an entry of each line. Raises `Fault` for the first that is wrong. O(length)."""
+    def read(self, parts: Iterable[bytes], keep: Callable[[list[Record]], object] | None) -> None:
+        """Make an entry of each line. Raises `Fault` for the first that is wrong. O(length).
+
+        ``keep`` is handed the lines' objects.
+        """
         decode = decoder()
-        for lines, part in parts:
-            if not part or part.isspace():
-                self._count_blank(len(self.entries), lines)
-                self._lines += lines
-                continue
-            decoded, wrong = decode(lines, part)
-            records = self._without_blank(decoded)
-            try:
-                if records:
-                    self._add(records)
-            except Fault:
-                self.ids = {entry.id: entry for entry in self.entries}
-                for record in records:
-                    self._add_alone(record)
-                raise
-            if wrong is not None:
-                wrong.line = self._lines + len(decoded) + 1
-                raise wrong
-            self._lines += lines
-            if keep is not None:
-                keep(records)
+        rows = Rows() if keep is None else None
+        try:
+            for part in parts:
+                if not part or part.isspace():
+                    self._count_blank(len(self.entries), part.count(b"\n") + 1)
+                elif rows is None or not self._took(rows.read(part)):
+                    records = self._read_records(*decode(part))
+                    if keep is not None:
+                        keep(records)
+        except Fault as found:
+            found.line = self.line_of(len(self.entries))
+            raise
+
+    def _took(self, columns: Columns | None) -> bool:
+        """Make entries of these columns, if they are there and nothing is wrong with them."""
+        if columns is not None:
+            with suppress(Fault):
+                self._add(columns)
+                return True
+            self._know_ids_again()
+        return False
+
+    def _read_records(self, decoded: list[Record | None], wrong: Fault | None) -> list[Record]:
+        """Make an entry of each of these objects, ``None`` being a blank line, and raise what is wrong after them."""
+        records = self._without_blank(decoded)
+        try:
+            if records:
+                self._add(of_records(records))
+        except Fault:
+            self._know_ids_again()
+            for record in records:
+                self._add(of_records([record]))
+            raise
+        if wrong is not None:
+            raise wrong
+        return records
+
+    def _know_ids_again(self) -> None:
+        self.ids = {entry.id: entry for entry in self.entries}
 
     def _without_blank(self, decoded: list[Record | None]) -> list[Record]:
         """The records, while it is counted how many blank lines stand before the entry at each place."""
-        if None not in decoded:
+        if all(decoded):
             return cast("list[Record]", decoded)
         records: list[Record] = []
         for record in decoded:
@@ -170,21 +134,13 @@ class Reader:
         """The number of the line that the event at this place came from. O(blank lines)."""
         return place + 1 + sum(lines for before, lines in self._blank.items() if before <= place)
 
-    def _add_alone(self, record: Record) -> None:
-        try:
-            self._add([record])
-        except Fault as found:
-            found.line = self.line_of(len(self.entries))
-            raise
+    def _add(self, columns: Columns) -> None:
+        """Make an entry of each of these lines, or raise the `Fault` of one of them and change nothing but ``ids``.
 
-    def _add(self, records: list[Record]) -> None:
-        """Make an entry of each of these records, or raise the `Fault` of one of them and change nothing but ``ids``.
-
-        The hot part of a load, so it goes field by field: what most records have there is checked for all of them at
+        The hot part of a load, so it goes field by field: what most lines have there is checked for all of them at
         once; what few have, one by one.
         """
-        columns = _Columns(records)
-        self._note_fields(columns.fields())
+        self._note_fields(columns.others())
         ids = _ids_of(columns)
         names = self._names_of(columns)
         kinds = _kinds_of(columns)
@@ -192,25 +148,16 @@ class Reader:
         ends = self._micros_of(columns, "end_time", up=True)
         tooks = [None if end is None else end - start for start, end in zip(starts, ends, strict=True)]
         extras = self._extras_of(columns)
-        seqs, end_seqs = columns.checked("seq", _WHOLE, _NO_WHOLE), columns.checked("end_seq", _WHOLE, _NO_WHOLE)
-        outcomes = [
-            "ok"
-            if (outcome == "ok" or (outcome is None and "outcome" not in record))
-            and took is not None
-            and took >= 0
-            and extra is None
-            and (end_seq is None or (seq is not None and seq <= end_seq))
-            else self._outcome(record, start, end, extra)
-            for record, outcome, start, end, took, seq, end_seq, extra in zip(
-                records, columns.get("outcome"), starts, ends, tooks, seqs, end_seqs, extras, strict=True
-            )
-        ]
+        seqs, end_seqs = (columns.checked(field, _WHOLE, _NO_WHOLE) for field in ("seq", "end_seq"))
+        outcomes = self._outcomes_of(columns, starts, ends, extras)
         windows = self._windows_of(columns)
         calls = _calls_of(columns, ids)
-        tools, agents, sessions, parents, *_ = (
-            columns.checked(field, _TEXT, "is no text") for field in ("tool", "agent", "session", "parent", "batch", "run")
+        tools, agents, sessions, parents, *_ = map(
+            columns.texts, ("tool", "agent", "session", "parent", "batch", "run")
         )
-        origins = [self._origins.setdefault(origin, origin) for origin in zip(tools, agents, sessions, strict=True)]
+        origins = [*map(self._origins.get, zip(tools, agents, sessions, strict=True))]
+        if not all(origins):
+            origins = [self._origins.setdefault(origin, origin) for origin in zip(tools, agents, sessions, strict=True)]
 
         first, none, nothing = len(self.entries), repeat(None), repeat(())
         entries = [
@@ -227,50 +174,81 @@ class Reader:
 
         self.entries += entries
         self.seqs += seqs
-        if end_seqs.count(None) < len(records):
+        if end_seqs.count(None) < columns.size:
             self.end_seqs.update((first + place, number) for place, number in enumerate(end_seqs) if number is not None)
         self.settled += len(tooks) - tooks.count(None)
         self.extras += [extra for extra in extras if extra is not None]
         self.forward += forward
         self.narrowed += narrowed
-        if parents.count(None) < len(records):
+        if parents.count(None) < columns.size:
             self.nested += [first + place for place, parent in enumerate(parents) if parent is not None]
 
-    def _note_fields(self, fields: Set[str]) -> None:
+    def _note_fields(self, others: Set[str]) -> None:
         """Note fields that are no event's, but are spelt almost as one."""
-        for field in fields - self._fields:
+        for field in others - self._others:
             meant = _SPELT.get("".join(filter(str.isalnum, field)).lower())
             if meant is not None and meant not in self.misspelt.values():
                 self.misspelt[field] = meant
-        self._fields |= fields
+        self._others |= others
 
     # -- a field of many records
 
-    def _names_of(self, columns: _Columns) -> Sequence[str]:
+    def _names_of(self, columns: Columns) -> Sequence[str]:
+        names = columns.get("name")
         try:
-            return [*map(self._names.__getitem__, columns.get("name"))]
+            return [*map(self._names.__getitem__, names)]
         except (KeyError, TypeError):
-            return [*map(self._name, columns.records)]
+            if None in names and not columns.has_null("name"):
+                raise Fault("name", None, "name is missing: every event names the resource that it touched") from None
+            return [self._names.setdefault(_checked("name", name), name) for name in names]
 
-    def _micros_of(self, columns: _Columns, field: str, up: bool) -> Sequence[int | None]:
+    def _micros_of(self, columns: Columns, field: str, up: bool) -> Sequence[int | None]:
         values = columns.get(field)
-        there = [value for value in values if value is not None] if None in values else values
-        usual = _USUAL.get(self.times.axis)
-        quick = usual(there) if usual is not None and there else None
-        if quick is None or (len(quick) < len(values) and field == "start_time"):
-            return [self._time(record, field, up) for record in columns.records]
+        there = values if all(values) else [value for value in values if value is not None]
+        quick = self.times.usual(there) if there else None
+        if field == "start_time" and len(there) < len(values) and not columns.has_null(field):
+            raise Fault(field, None, f"{field} is missing: every event has a beginning")
+        if quick is None or (field == "start_time" and len(quick) < len(values)):
+            return [self._time(value, field, up) for value in values]
         if len(quick) == len(values):
             return quick
         rest = iter(quick)
         return [None if value is None else next(rest) for value in values]
 
-    def _extras_of(self, columns: _Columns) -> Sequence[Extra | None]:
+    def _extras_of(self, columns: Columns) -> Sequence[Extra | None]:
+        """What few events have. The version is left out: an audit has no probe to compare it with."""
         seen, until = columns.get("observed_at"), columns.get("may_land_until")
         if seen.count(None) == until.count(None) == len(seen):
             return seen
-        return [*map(self._extra, columns.records)]
+        seen, until = self._micros_of(columns, "observed_at", up=False), self._micros_of(columns, "may_land_until", up=True)
+        return [
+            None if each is None and last is None else Extra(None, each, None, None, last)
+            for each, last in zip(seen, until, strict=True)
+        ]
 
-    def _windows_of(self, columns: _Columns) -> Sequence[int | None]:
+    def _outcomes_of(
+        self, columns: Columns, starts: Sequence[int], ends: Sequence[int | None], extras: Sequence[Extra | None]
+    ) -> Sequence[str]:
+        """The outcomes, where they and the times do not contradict each other."""
+        outcomes = columns.get("outcome")
+        if not all(outcomes) and not columns.has_null("outcome"):
+            outcomes = [
+                ("pending" if end is None else "ok") if outcome is None else outcome
+                for outcome, end in zip(outcomes, ends, strict=True)
+            ]
+        rows = enumerate(zip(outcomes, starts, ends, columns.get("seq"), columns.get("end_seq"), extras, strict=True))
+        return [
+            "ok"
+            if outcome == "ok"
+            and end is not None
+            and start <= end
+            and extra is None
+            and (end_seq is None or (seq is not None and seq <= end_seq))
+            else _outcome(columns, row, outcome, start, end, extra)
+            for row, (outcome, start, end, seq, end_seq, extra) in rows
+        ]
+
+    def _windows_of(self, columns: Columns) -> Sequence[int | None]:
         windows = columns.get("validity_window_seconds")
         if _NUMBER.issuperset(map(type, windows)):
             with suppress(KeyError):
@@ -285,8 +263,8 @@ class Reader:
         if set(map(type, depends_on)) == {list} and set(map(len, depends_on)) == {1}:
             alone = [listed[0] for listed in depends_on]
             sources = [*map(self.ids.get, alone)] if set(map(type, alone)) == {str} else [None]
-            if None not in sources:
-                return self._rest_on(entries, cast("list[Entry]", sources)), []
+            if all(sources):
+                return _rest_on(entries, cast("list[Entry]", sources)), []
         ids = self.ids
         forward: list[int] = []
         narrowed: list[int] = []
@@ -308,12 +286,6 @@ class Reader:
             entry.depends_on = tuple(keys)
         return forward, narrowed
 
-    def _rest_on(self, entries: list[Entry], sources: list[Entry]) -> list[int]:
-        """The same, where each rests on one event that is there."""
-        for entry, source in zip(entries, sources, strict=True):
-            entry.depends_on = (source.id,)
-        return [entry.start for entry, source in zip(entries, sources, strict=True) if source.start >= entry.start]
-
     # -- a field of one record
 
     def _twice(self, ids: Sequence[str]) -> Fault:
@@ -322,55 +294,13 @@ class Reader:
         first = self.line_of(held[id].start) if id in held else 0
         return fault("id", id, f"is also the id of line {first}: an id names one event of a file")
 
-    def _name(self, record: Record) -> str:
-        name: Any = record.get("name")
-        if "name" not in record:
-            raise Fault("name", None, "name is missing: every event names the resource that it touched")
-        return self._names.setdefault(_checked("name", name), name)
-
-    def _time(self, record: Record, field: str, up: bool) -> int | None:
-        value = record.get(field)
-        if value is None:
-            if field != "start_time":
-                return None
-            if field not in record:
-                raise Fault(field, None, f"{field} is missing: every event has a beginning")
+    def _time(self, value: Any, field: str, up: bool) -> int | None:
+        if value is None and field != "start_time":
+            return None
         try:
             return self.times.read(value, up)
         except TimeError as error:
             raise fault(field, value, str(error)) from None
-
-    def _extra(self, record: Record) -> Extra | None:
-        """What few events have. The version is left out: an audit has no probe to compare it with."""
-        seen, until = self._time(record, "observed_at", up=False), self._time(record, "may_land_until", up=True)
-        return None if seen is None and until is None else Extra(None, seen, None, None, until)
-
-    def _outcome(self, record: Record, start: int, end: int | None, extra: Extra | None) -> str:
-        """The outcome, where it and the times do not contradict each other."""
-        outcome = record.get("outcome")
-        if "outcome" not in record:
-            outcome = "pending" if end is None else "ok"
-        if type(outcome) is not str or len(outcome) > LONGEST:
-            raise fault("outcome", outcome, f"is not one of {', '.join(sorted(map(repr, OUTCOMES)))}")
-        seq, end_seq = record.get("seq"), record.get("end_seq")
-        seen, until = (None, None) if extra is None else (extra.seen_time, extra.until_time)
-        if contradiction(outcome, start, end, seq, end_seq, seen, until) is None:
-            return sys.intern(outcome)
-
-        def told(at: int | None, field: str) -> Any:
-            return None if at is None else _Given(at, record.get(field))
-
-        problem = contradiction(
-            outcome,
-            told(start, "start_time"),
-            told(end, "end_time"),
-            told(seq, "seq"),
-            told(end_seq, "end_seq"),
-            told(seen, "observed_at"),
-            told(until, "may_land_until"),
-        )
-        assert problem is not None
-        raise Fault(problem[0], record.get(problem[0]), problem[1])
 
     def _window(self, window: Any) -> int | None:
         field = "validity_window_seconds"
@@ -387,36 +317,70 @@ class Reader:
         return self._windows.setdefault(window, window_micros(window))
 
 
-def _ids_of(columns: _Columns) -> Sequence[str]:
+def _outcome(columns: Columns, row: int, outcome: Any, start: int, end: int | None, extra: Extra | None) -> str:
+    """An outcome that does not go without saying."""
+    if type(outcome) is not str or len(outcome) > LONGEST:
+        raise fault("outcome", outcome, f"is not one of {', '.join(sorted(map(repr, OUTCOMES)))}")
+    seq, end_seq = columns.get("seq")[row], columns.get("end_seq")[row]
+    seen, until = (None, None) if extra is None else (extra.seen_time, extra.until_time)
+    if contradiction(outcome, start, end, seq, end_seq, seen, until) is None:
+        return sys.intern(outcome)
+
+    def told(at: int | None, field: str) -> Any:
+        return None if at is None else _Given(at, columns.get(field)[row])
+
+    problem = contradiction(
+        outcome,
+        told(start, "start_time"),
+        told(end, "end_time"),
+        told(seq, "seq"),
+        told(end_seq, "end_seq"),
+        told(seen, "observed_at"),
+        told(until, "may_land_until"),
+    )
+    assert problem is not None
+    raise Fault(problem[0], columns.get(problem[0])[row], problem[1])
+
+
+def _ids_of(columns: Columns) -> Sequence[str]:
     ids = columns.get("id")
     if set(map(type, ids)) == {str} and all(ids):
         return ids
-    if all("id" in record for record in columns.records):
-        wrong = next(id for id in ids if type(id) is not str or not id)
-        raise fault("id", wrong, "is no id: it must be a text that is not empty")
-    raise Fault("id", None, "id is missing: every event of a file has one")
+    if None in ids and not columns.has_null("id"):
+        raise Fault("id", None, "id is missing: every event of a file has one")
+    wrong = next(id for id in ids if type(id) is not str or not id)
+    raise fault("id", wrong, "is no id: it must be a text that is not empty")
 
 
-def _kinds_of(columns: _Columns) -> Sequence[str]:
+def _kinds_of(columns: Columns) -> Sequence[str]:
     kinds = columns.get("kind")
+    if not all(kinds) and not columns.has_null("kind"):
+        kinds = ["read" if kind is None else kind for kind in kinds]
     try:
         return [*map(_KINDS.__getitem__, kinds)]
     except (KeyError, TypeError):
-        kinds = [record.get("kind", "read") for record in columns.records]
-    wrong = [kind for kind in kinds if type(kind) is not str or kind not in _KINDS]
-    if wrong:
-        raise fault("kind", wrong[0], f"is not one of {', '.join(sorted(map(repr, KINDS)))}")
-    return [*map(_KINDS.__getitem__, kinds)]
+        wrong = next(kind for kind in kinds if type(kind) is not str or kind not in _KINDS)
+        raise fault("kind", wrong, f"is not one of {', '.join(sorted(map(repr, KINDS)))}") from None
 
 
-def _calls_of(columns: _Columns, ids: Sequence[str]) -> Sequence[str]:
+def _calls_of(columns: Columns, ids: Sequence[str]) -> Sequence[str]:
     calls = columns.get("call")
-    if None in calls:
-        calls = [record.get("call", id) for record, id in zip(columns.records, ids, strict=True)]
+    if not all(calls) and not columns.has_null("call"):
+        calls = [id if call is None else call for call, id in zip(calls, ids, strict=True)]
     if set(map(type, calls)) != {str} or not all(calls):
         wrong = next(call for call in calls if type(call) is not str or not call)
         raise fault("call", wrong, "is no id: it must be a text that is not empty")
     return [id if call == id else call for call, id in zip(calls, ids, strict=True)]
+
+
+def _rest_on(entries: list[Entry], sources: list[Entry]) -> list[int]:
+    """Let each entry rest on one that is there. Gives the places of those whose source does not stand before."""
+    forward = []
+    for entry, source in zip(entries, sources, strict=True):
+        entry.depends_on = (source.id,)
+        if source.start >= entry.start:
+            forward.append(entry.start)
+    return forward
 
 
 def _dependency(given_: Any) -> tuple[str, str | None]:

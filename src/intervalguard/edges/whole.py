@@ -108,16 +108,17 @@ def _place_by_time(reader: Reader) -> None:
 
 def _place_by_number(reader: Reader) -> None:
     """Positions by number. A bare time stands after the highest number up to that time, and after earlier times."""
-    ends: list[tuple[int, int]] = []
-    for place, (entry, seq) in enumerate(zip(reader.entries, cast("list[int]", reader.seqs), strict=True)):
+    seqs = cast("list[int]", reader.seqs)
+    for entry, seq in zip(reader.entries, seqs, strict=True):
         entry.start = seq << _PLACE
-        ends.append((entry.start_time, seq))
-        end_seq = reader.end_seqs.get(place)
-        if end_seq is not None:
-            entry.end = end_seq << _PLACE
-            ends.append((entry.start_time + entry.took, end_seq))
+    for place, end_seq in reader.end_seqs.items():
+        reader.entries[place].end = end_seq << _PLACE
     if not reader.extras:
         return
+    ends = [(entry.start_time, seq) for entry, seq in zip(reader.entries, seqs, strict=True)]
+    for place, end_seq in reader.end_seqs.items():
+        entry = reader.entries[place]
+        ends.append((entry.start_time + entry.took, end_seq))
     ends.sort()
     times = [time for time, _ in ends]
     highest = list(accumulate((number for _, number in ends), max))

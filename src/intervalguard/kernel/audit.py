@@ -5,7 +5,7 @@ What is found is what `judge` finds call by call against a `SequenceView` (law L
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import reduce
 from operator import attrgetter, itemgetter
@@ -13,7 +13,7 @@ from operator import attrgetter, itemgetter
 from .events import INEFFECTIVE, Event, micros
 from .index import Index
 from .memos import Roots, with_root
-from .staleness import Claim, Raw, judge
+from .staleness import EXPIRED, Claim, Raw, judge
 from .views import Entry, Id, Key, Order, Position, by_id, entry, standing
 
 _start = attrgetter("start")
@@ -25,13 +25,14 @@ _FEW = 4
 class Replay(Index):
     """The past of a log, played forward: `advance` to a position, then ask. O(n log n) for the whole log.
 
-    Raises ``ValueError`` for two events with one id.
+    It is given the log's events by their ids, in the log's order.
     """
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, held: dict[Id, Entry]) -> None:
         super().__init__()
-        self._entries = by_id(entries)
-        self._alone: dict[Id, Entry] = {each.call: each for each in entries}
+        entries = held.values()
+        self._entries = held
+        self._alone: dict[Id, Entry] = dict(zip(map(attrgetter("call"), entries), entries, strict=True))
         self._calls: dict[Id, list[Entry]] = {}
         if len(self._alone) < len(entries):
             self._gather(entries)
@@ -40,12 +41,22 @@ class Replay(Index):
         )
         self._ends = sorted(self._endings(), key=itemgetter(0))
         self._own: list[Entry] = []
+        self._next: Position = None
         for write in self._starts:
             self._node_at(write.name)
         self._starts.reverse()
         self._ends.reverse()
+        self._look_ahead()
 
-    def _gather(self, entries: Sequence[Entry]) -> None:
+    def _look_ahead(self) -> None:
+        """Note where the next write begins or ends."""
+        starts, ends = self._starts, self._ends
+        if starts and ends:
+            self._next = min(starts[-1].start, ends[-1][0])
+        else:
+            self._next = starts[-1].start if starts else ends[-1][0] if ends else None
+
+    def _gather(self, entries: Collection[Entry]) -> None:
         """The events of each call that has several, by start, and of one start in the order of the log."""
         calls = self._calls
         for each in entries:
@@ -96,19 +107,18 @@ class Replay(Index):
     def advance(self, at: Position, call: Id = None) -> None:
         """Play the log up to ``at``. Writes of ``call`` that are in flight there are left out until the next time."""
         starts, ends = self._starts, self._ends
-        if not self._own and not (starts and starts[-1].start <= at) and not (ends and ends[-1][0] <= at):
-            return
         held, self._own = self._own, []
         while starts and starts[-1].start <= at:
             held.append(starts.pop())
         for write in held:
-            if write.end is None or write.end > at:
-                if write.call == call:
-                    self._own.append(write)
-                else:
-                    stands = standing(write, at)
-                    if stands is not None and stands[0] == "open":
-                        self.begin(write)
+            if write.end is not None and write.end <= at:
+                continue
+            if write.call == call:
+                self._own.append(write)
+            else:
+                stands = standing(write, at)
+                if stands is not None and stands[0] == "open":
+                    self.begin(write)
         while ends and ends[-1][0] <= at:
             position, write = ends.pop()
             extra = write.extra
@@ -116,6 +126,7 @@ class Replay(Index):
                 self.lapse(write)
             else:
                 self.finish(write)
+        self._look_ahead()
 
     def judged(self) -> list[Entry]:
         """The calls that rest on something and were not refused: their first events, in the order of their starts."""
@@ -125,52 +136,56 @@ class Replay(Index):
 
     def findings(self, first: Entry) -> Sequence[Raw]:
         """What is wrong with the call of this first event as of its start. Ask in the order of `judged`."""
-        self.advance(first.start, first.call)
-        if self._is_plain(first):
-            return ()
+        if self._own or (self._next is not None and self._next <= first.start):
+            self.advance(first.start, first.call)
+        plain = self._plain(first)
+        if plain is not None:
+            return plain
         claim = Claim(first.call, first.parent, self.rests_on(first.call))
         return judge(self, claim, first.start, first.start_time)
 
-    def _is_plain(self, first: Entry) -> bool:
-        """Whether it is plain that nothing is wrong with a call. It may say no where it is so. O(dependencies).
+    def _plain(self, first: Entry) -> Sequence[Raw] | None:
+        """What is wrong with a call where it can be nothing but the age of what it rests on, or ``None``. O(dependencies).
 
-        It is plain where nothing but the roots of all that the call rests on was written since these began, and each
-        dependency is within its window. A read with calm sources keeps their roots as its ``memo``, if they are few.
+        So it is where nothing but the roots of all that it rests on was written since these began. A read with calm
+        sources keeps their roots and itself as its ``memo``, if these are few.
         """
-        calls, at, is_aged = self._calls, first.start, False
+        calls, at = self._calls, first.start
         if calls and first.call in calls:
-            return False
+            return None
+        aged: dict[Id, Raw] = {}
         roots: Roots | None = ()
         for key in first.depends_on:
             source = self._entries.get(key)
             if source is None or source.outcome != "ok" or source.end is None or source.end > at:
-                return False
+                return None
             if source.extra is not None or (calls and source.call in calls):
-                return False
-            if source.window is not None and first.start_time - source.start_time - source.took > source.window:
-                is_aged = True
+                return None
             below: Roots = (source,)
             if source.kind == "read" and source.depends_on:
                 if type(source.memo) is not tuple:
-                    return False
-                below = with_root(source.memo, source)
-            if not self.is_calm(below, at):
-                return False
+                    return None
+                below = source.memo
+            for root in below:
+                if not self.undisturbed(root.name, root.start, at, root.call):
+                    return None
+            if source.window is not None and first.start_time - source.start_time - source.took > source.window:
+                aged[key] = Raw(key, source, EXPIRED, None, None)
             if roots is not None:
                 roots = reduce(with_root, below, roots) if roots else below
                 roots = roots if len(roots) <= _FEW else None
-        if first.kind == "read" and roots is not None:
-            first.memo = roots
-        return not is_aged
+        if roots and first.kind == "read":
+            first.memo = with_root(roots, first)
+        return [*aged.values()]
 
 
-def findings(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Raw]]:
-    """Each call's findings as of its start, with its first event, in the order of the starts.
+def findings(held: dict[Id, Entry]) -> Iterator[tuple[Entry, Raw]]:
+    """Each call's findings as of its start, with its first event, in the order of the starts, from the events by id.
 
     O(n log n) for n events with a bounded number of dependencies each; hot resources, derived reads and acknowledged
-    writes cost no more. Raises ``ValueError`` for two events with one id and for a narrower name that is not covered.
+    writes cost no more. Raises ``ValueError`` for a narrower name that is not covered.
     """
-    replay = Replay(entries)
+    replay = Replay(held)
     for first in replay.judged():
         for raw in replay.findings(first):
             yield first, raw
@@ -179,12 +194,13 @@ def findings(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Raw]]:
 def findings_of(event: Event, events: Iterable[Event], now: datetime | None = None) -> list[Raw]:
     """The findings of one call against a plain sequence, as of ``now``, by default of the event's own start.
 
-    The call is the event's; where the sequence does not hold it, the event alone. One pass: O(n log n).
+    The call is the event's; where the sequence does not hold it, the event alone. One pass: O(n log n). Raises
+    ``ValueError`` for two events with one id.
     """
     sequence = tuple(events)
     order = Order(sequence)
     entries = [entry(each, order, place) for place, each in enumerate(sequence)]
-    replay = Replay(entries)
+    replay = Replay(by_id(entries))
     mine = replay.find(event.id) or entry(event, order, None)
     at, time = (mine.start, mine.start_time) if now is None else (order.bare(micros(now)), micros(now))
     replay.advance(at, event.call)
