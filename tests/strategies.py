@@ -172,6 +172,9 @@ def logs(draw: st.DrawFn, calls: int = 9, orders: Sequence[str] = ORDERS, steps:
     return Log(made(draft) for draft in drafts)
 
 
+_BACKS = st.sets(st.integers(1, 4), max_size=3)
+_WEB_NAMES = st.sampled_from(("a", "b", "c", "d", "e", "f"))
+_WEB_KINDS = st.sampled_from(("read", "read", "read", "write"))
 _STEPS = st.sampled_from(("derive", "derive", "ask", "ask", "write", "read"))
 
 
@@ -200,6 +203,25 @@ def reports(draw: st.DrawFn, steps: int = 25) -> Log:
             draft["outcome"] = draw(_OUTCOMES.filter(lambda outcome: outcome not in ("pending", "lost")))
             draft["parent"] = drafts[-1]["id"] if drafts and draw(_SELDOM) else None
         drafts.append(draft)
+    return Log(made(draft) for draft in drafts)
+
+
+@st.composite
+def webs(draw: st.DrawFn, steps: int = 16) -> Log:
+    """Logs of calls one after another on few names, each resting on some of the last: much is derived from much."""
+    drafts: list[dict[str, Any]] = []
+    for clock in range(draw(st.integers(4, steps))):
+        back = sorted(draw(_BACKS))
+        drafts.append(
+            {
+                "id": f"e{clock}",
+                "name": draw(_WEB_NAMES),
+                "kind": draw(_WEB_KINDS),
+                "start": 2 * clock,
+                "end": 2 * clock + 1,
+                "depends_on": [Dependency(drafts[-each]["id"]) for each in back if each <= len(drafts)],
+            }
+        )
     return Log(made(draft) for draft in drafts)
 
 

@@ -6,63 +6,20 @@ Each is read twice, with msgspec and without; both say the same.
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
+from reading import RIGHT, both, line, lines
 from running import run, run_process, write_lines
 
-from intervalguard.edges.files import FIELDS, EventFileError, load, read_events
+from intervalguard.edges.files import EventFileError, load, read_events
 from intervalguard.edges.lines import LONGEST_LINE
-
-RIGHT: dict[str, Any] = {"id": "r", "name": "a/b", "start_time": 0, "end_time": 1}
-
-
-def line(**fields: Any) -> bytes:
-    return json.dumps({**RIGHT, **fields}).encode()
-
-
-def lines(*each: bytes) -> bytes:
-    return b"\n".join(each)
-
-
-@contextmanager
-def without_msgspec() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "msgspec", None)
-        yield
-
-
-def outcome(path: Path) -> tuple[Any, ...]:
-    """What reading says: the entries as plain data, or the error."""
-    try:
-        loaded = load(path)
-    except EventFileError as error:
-        return str(error), error.line, error.field, repr(error.value)
-    return loaded.axis, [
-        [getattr(entry, slot) for slot in entry.__slots__ if slot not in ("extra", "memo")]
-        + ([getattr(entry.extra, slot) for slot in entry.extra.__slots__] if entry.extra else [])
-        for entry in loaded.entries.values()
-    ]
-
-
-def both(path: Path) -> tuple[Any, ...]:
-    """`outcome`, the same with msgspec as without."""
-    slow: Any
-    with without_msgspec():
-        slow = outcome(path)
-    quick = outcome(path)
-    assert repr(slow) == repr(quick)
-    return quick
-
 
 BAD: dict[str, tuple[bytes, int | None, str | None, str]] = {
     # what is no JSON object a line
@@ -98,6 +55,7 @@ BAD: dict[str, tuple[bytes, int | None, str | None, str]] = {
     "id is empty": (line(id=""), 1, "id", "id='' "),
     "id is null": (line(id=None), 1, "id", "id=None "),
     "no name": (b'{"id":"a","start_time":1,"end_time":2}', 1, "name", "name is missing"),
+    "name is null": (line(name=None), 1, "name", "name=None "),
     "name is a list": (line(name=["a"]), 1, "name", "name=['a'] "),
     "name is empty": (line(name=""), 1, "name", "empty segment in name=''"),
     "name has an empty segment": (line(name="a//b"), 1, "name", "empty segment in name='a//b'"),
@@ -240,6 +198,20 @@ def test_the_first_wrong_line_is_told(tmp_path_factory: pytest.TempPathFactory, 
     assert result[1] == kinds.index("wrong") + 2 if "wrong" in kinds else len(result[1]) == kinds.count("right") + 1
 
 
+@pytest.mark.parametrize("what", ALONE)
+def test_what_is_malformed_is_told_among_others(what: str, tmp_path: Path) -> None:
+    """The line is told also where those around it are right."""
+    (path := tmp_path / "log.jsonl").write_bytes(lines(line(id="before"), ALONE[what], line(id="after")))
+    assert both(path)[1] == 2
+
+
+def test_an_id_twice_is_told_before_what_comes_later(tmp_path: Path) -> None:
+    """Whatever was wrong, and was looked at, after it."""
+    log = [line(id="a"), line(id="a"), line(id="b", depends_on=[1]), line(id="c")]
+    (path := tmp_path / "log.jsonl").write_bytes(lines(*log))
+    assert both(path)[1] == 2
+
+
 def test_what_is_no_event_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A directory, a missing file, a name that cannot be one, a file that is not or only half compressed."""
     text = gzip.compress(line() * 1000, mtime=0)
@@ -336,105 +308,6 @@ def test_blank_lines_are_skipped(tmp_path: Path) -> None:
     path.write_bytes(text + line(id="s"))
     assert both(path)[1] == 7
     assert "line 5" in both(path)[0]
-
-
-# -- with and without msgspec
-
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-5, 5),
-    st.integers(),
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.sampled_from(["r", "s", "read", "ok", "error", "unknown", "a/b"]),
-    st.text(max_size=4),
-)
-MOMENTS = st.sampled_from(
-    [
-        "2026-07-30T12:00:00Z",
-        "2026-07-30T12:00:00.5+01:00",
-        "2026-07-30t12:00:01.000001z",
-        "2026-07-30T12:00:00.1234567Z",
-        "2026-07-30T12:00:00.0000001Z",
-        "2026-07-30T12:00:02",
-        "2026-07-30T12:00Z",
-        "2026-02-30T12:00:00Z",
-        "0001-01-01T00:00:00+00:01",
-        "9999-12-31T23:59:59-00:01",
-        "2026-07-30T12:00:00+24:00",
-        1785412800,
-        1785412800.0000001,
-    ]
-)
-USUAL = {
-    "name": st.sampled_from(["a", "a/b", "é"]),
-    "kind": st.sampled_from(["read", "write"]),
-    "start_time": MOMENTS,
-    "end_time": MOMENTS,
-    "validity_window_seconds": st.sampled_from([0, 1, 1.5, 1.0]),
-    "depends_on": st.lists(st.sampled_from(["r0", "r1", "r2", "x"]), max_size=2),
-    "seq": st.integers(0, 3),
-    "outcome": st.sampled_from(["ok", "error", "refused"]),
-    "call": st.sampled_from(["r0", "c"]),
-    "tool": st.sampled_from(["t", 'u"', ""]),
-    "version": st.one_of(st.text(max_size=1), st.integers(0, 1), st.just(None)),
-    "observed_at": MOMENTS,
-}
-"""What lines say that all say much the same."""
-VALUES = st.one_of(
-    SCALARS, st.lists(SCALARS, max_size=2), st.dictionaries(st.sampled_from(["id", "name", "x"]), SCALARS, max_size=2)
-)
-SOME_FIELDS = [*FIELDS, "x"]
-RECORDS = st.builds(
-    lambda more, keep: {**(RIGHT if keep else {}), **more},
-    st.dictionaries(st.sampled_from(SOME_FIELDS), VALUES, max_size=4),
-    st.booleans(),
-)
-
-
-@st.composite
-def uniform_records(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Objects that have much the same fields, as the lines of most files."""
-    usual = draw(st.fixed_dictionaries({field: st.just(USUAL[field]) for field in draw(st.sets(st.sampled_from([*USUAL])))}))
-    usual = {"start_time": MOMENTS, "name": USUAL["name"], **usual}
-    fixed = draw(st.fixed_dictionaries(usual)) if draw(st.booleans()) else {}
-    more: list[dict[str, Any]] = [{}, {}, {"kind": "read"}]
-    return [
-        {"id": f"r{place}", **draw(st.fixed_dictionaries(usual)), **fixed, **draw(st.sampled_from(more))}
-        for place in range(draw(st.integers(1, 3)))
-    ]
-
-
-@st.composite
-def texts(draw: st.DrawFn) -> bytes:
-    """Lines as files have them, and then as they should not."""
-    written = []
-    for record in draw(st.one_of(st.lists(RECORDS, max_size=3), uniform_records())):
-        separators = draw(st.sampled_from([(",", ":"), (", ", ": "), (" ,", " :"), (",", "\t: ")]))
-        written.append(
-            json.dumps(record, separators=separators, ensure_ascii=draw(st.booleans())).encode("utf-8", "surrogatepass")
-        )
-    text = bytearray(draw(st.sampled_from([b"\n", b"\r\n", b"\n\n"])).join(written))
-    for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
-        place = draw(st.integers(0, len(text)))
-        text[place : place + draw(st.integers(0, 2))] = draw(
-            st.one_of(
-                st.sampled_from([b'"', b"\\", b"\\ud83d", b"}", b",", b":", b"0", b"e9", b'"id":1,']), st.binary(max_size=2)
-            )
-        )
-    return bytes(text)
-
-
-@given(texts())
-@example(b'{"id":"r","name":"a","start_time":1,"args":{"a":"\\":"}}')
-@example(b'{"id":"r","name":"a","start_time":1,"args":"\\ud83d\\ude00 \\ud83d"}')
-@example(b'{"id":"r","name":"a","start_time":-0.0,"end_time":1e22}')
-@example(b'{"id":"r","name":"a","start_time":1,"end_time":9007199254740993.5}')
-def test_both_decoders_read_the_same(tmp_path_factory: pytest.TempPathFactory, text: bytes) -> None:
-    """With msgspec and without the entries are the same, and so are the errors; nothing else is raised."""
-    path = tmp_path_factory.getbasetemp() / "fuzzed.jsonl"
-    path.write_bytes(text)
-    both(path)
 
 
 def test_a_traceback_never_gets_out(tmp_path: Path) -> None:

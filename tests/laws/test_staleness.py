@@ -14,10 +14,10 @@ import attrs
 import oracle
 import pytest
 from both_ways import WAYS, Findings, call_by_call, one_pass, told
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from oracle import Story, by_cases
-from strategies import BASE, NAMES, Log, logs, moment, reports, times
+from strategies import BASE, NAMES, Log, logs, made, moment, reports, times, webs
 
 from intervalguard.kernel.audit import findings_of
 from intervalguard.kernel.events import DEEPEST, Dependency, Event, check_name, check_window, conflict, micros
@@ -71,8 +71,19 @@ def test_the_rule_is_the_design(events):
         agree(find(events), said)
 
 
-@times(1)
-@given(events=st.one_of(logs(calls=30), reports(), reports()))
+IN_FLIGHT_FOR_EVER = Log(
+    made({"name": "a", **fields})
+    for fields in (
+        {"id": "r", "kind": "read", "start": 0, "end": 1},
+        {"id": "w", "kind": "write", "start": 2, "end": None},
+        {"id": "d", "kind": "read", "start": 3, "end": 4, "depends_on": [Dependency("r")]},
+    )
+)
+
+
+@times(6)
+@given(events=st.one_of(logs(calls=30), reports(), webs()))
+@example(events=IN_FLIGHT_FOR_EVER)
 def test_one_pass_is_call_by_call(events):
     """L6: on long logs too, and where many calls rest on one derived read, the audit is the rule call by call."""
     starts = {entry.id: entry.start for entry in SequenceView(events).entries}

@@ -116,7 +116,6 @@ class Rows:
         row = msgspec.defstruct("Row", [(field, type_, None) for field, type_ in types.items()], gc=False)
         self._decode = msgspec.json.Decoder(row).decode
         self._values = msgspec.structs.astuple
-        self._wrong = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
     def read(self, part: bytes) -> Columns | None:
         """The columns of a piece, or ``None`` where it may say more than they do. O(length)."""
@@ -132,7 +131,7 @@ class Rows:
         try:
             rows = map(self._values, map(self._decode, lines))
             columns: dict[str, Sequence[Any]] = dict(zip(FIELDS, zip(*rows, strict=True), strict=True))
-        except self._wrong:
+        except (ValueError, RecursionError):
             return None
         if part.count(b'"') != 2 * _keys_and_texts(columns, len(lines)) or _TOO_FINE.search(part):
             return None

@@ -190,14 +190,12 @@ def decoder() -> Callable[[bytes], Decoded]:
     piece says just that, and else each line is decoded by `decode`.
     """
     quick: Callable[[list[bytes]], list[Any]]
-    wrong: tuple[type[Exception], ...] = (ValueError, RecursionError, Fault)
     try:
         import msgspec
     except ImportError:
         quick = _quick_texts
     else:
         decode_line = msgspec.json.Decoder().decode
-        wrong = (msgspec.MsgspecError, *wrong)
 
         def quick(lines: list[bytes]) -> list[Any]:
             return [*map(decode_line, lines)]
@@ -205,7 +203,7 @@ def decoder() -> Callable[[bytes], Decoded]:
     def decode_part(part: bytes) -> Decoded:
         lines = part.split(b"\n")
         if part[:1] == b"{":
-            with suppress(*wrong):
+            with suppress(ValueError, RecursionError, Fault):
                 records = quick(lines)
                 if set(map(type, records)) == {dict} and _has_no_key_twice(part, records):
                     return records, None

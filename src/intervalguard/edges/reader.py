@@ -90,12 +90,13 @@ class Reader:
 
     def _took(self, columns: Columns | None) -> bool:
         """Make entries of these columns, if they are there and nothing is wrong with them."""
-        if columns is not None:
-            with suppress(Fault):
-                self._add(columns)
-                return True
-            self._know_ids_again()
-        return False
+        if columns is None:
+            return False
+        try:
+            self._add(columns)
+        except Fault:
+            return False
+        return True
 
     def _read_records(self, decoded: list[Record | None], wrong: Fault | None) -> list[Record]:
         """Make an entry of each of these objects, ``None`` being a blank line, and raise what is wrong after them."""
@@ -104,16 +105,13 @@ class Reader:
             if records:
                 self._add(of_records(records))
         except Fault:
-            self._know_ids_again()
+            self.ids = {entry.id: entry for entry in self.entries}
             for record in records:
                 self._add(of_records([record]))
             raise
         if wrong is not None:
             raise wrong
         return records
-
-    def _know_ids_again(self) -> None:
-        self.ids = {entry.id: entry for entry in self.entries}
 
     def _without_blank(self, decoded: list[Record | None]) -> list[Record]:
         """The records, while it is counted how many blank lines stand before the entry at each place."""
