@@ -86,15 +86,18 @@ class Index(ABC):
         What `Ended.add` and `Node.end` do for most writes is done here, for this is on the way of every call.
         """
         nodes = self._nodes_of(write.name)
-        if self._unsettled and self._unsettled.pop(write.id, None) is not None:
-            for node in nodes:
-                if node.open is not None and len(node.open) == 1 and node.open[0] is write:
-                    node.open = None
-                else:
-                    self._release(node, write)
+        is_begun = bool(self._unsettled) and self._unsettled.pop(write.id, None) is not None
         outcome, end = write.outcome, write.end
+        if is_begun and outcome != "ok":
+            for node in nodes:
+                self._release(node, write)
         if outcome == "ok":
             for node in nodes:
+                if is_begun:
+                    if node.open is not None and len(node.open) == 1:
+                        node.open = None
+                    else:
+                        self._release(node, write)
                 held = node.ok
                 if held is None:
                     held = node.ok = Ended()

@@ -202,8 +202,7 @@ class Tool:
         )
 
     def _began(self, running: Running, decision: Decision, first: Entry) -> Running:
-        guard = self.guard
-        if first.outcome == "refused" or decision is not ADMITTED or guard.on_decision or guard.logger.isEnabledFor(10):
+        if decision is not ADMITTED or self.guard.on_decision or self.guard.logger.isEnabledFor(10):
             self._tell(decision, first)
         return running
 
