@@ -460,10 +460,25 @@ def test_a_misspelt_field_is_told(known: str, tmp_path: Path, capsys: pytest.Cap
     first, *rest = known.split("_")
     near = {"".join([first, *map(str.title, rest)]), known.upper(), known.replace("_", "-"), f" {known}"} - {known}
     for spelt in near:
-        lines = [event("a", "x", 0, 1), event("b", "x", 2, 3) | {spelt: None, f"{known}2": 1, "x": 2}, event("c", "x", 4, 5)]
+        lines = [
+            event("a", "x", 0, 1),
+            event("b", "x", 2, 3) | {spelt: None, f"{known}2": 1, "x": 2},
+            event("c", "x", 4, 5, depends_on=["a"]),
+        ]
         ran = run(capsys, "audit", write_lines(tmp_path / "log.jsonl", lines), "--format", "json")
         assert (ran.status, ran.report) == (0, {"events": 3, "findings": []})
         assert ran.err.count("\n") == 1
         assert f"the field {spelt!r} is kept and not judged: {known} is" in ran.err
-    lines = [event("a", "x", 0, 1) | {f"{known}2": 1, f"x_{known}": 1}]
+    lines = [event("a", "x", 0, 1) | {f"{known}2": 1, f"x_{known}": 1}, event("b", "x", 2, 3, depends_on=["a"])]
     assert run(capsys, "audit", write_lines(tmp_path / "log.jsonl", lines)).err == ""
+
+
+def test_a_file_without_dependencies_but_with_other_fields_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may have meant them by another name; a file that says nothing else has just nothing to judge."""
+    path = write_lines(tmp_path / "log.jsonl", [event("a", "x", 0, 1), event("b", "x", 2, 3) | {"rests on\x1b": ["a"]}])
+    ran = run(capsys, "audit", path)
+    assert (ran.status, ran.out) == (0, "2 events, 0 calls judged: 0 stale, 0 suspect, 0 unverifiable\n")
+    assert ran.err.endswith("so no call is judged; fields that are no event's: 'rests on\\x1b'\n")
+    assert run(capsys, "audit", write_lines(path, [event("a", "x", 0, 1)])).err == ""

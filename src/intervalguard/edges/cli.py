@@ -179,9 +179,8 @@ def _audit(arguments: argparse.Namespace) -> int:
         report = _report(arguments.format, len(files), stack, progress)
         for file in files:
             loaded = load(file, progress.reading(file))
-            for field, meant in loaded.misspelt.items():
+            for words in _doubts(loaded):
                 progress.clear()
-                words = f"the field {quoted(field)} is kept and not judged: {meant} is what it is called"
                 _note(f"intervalguard: {visible(file)}: {words}")
             report.file(loaded)
             for call, found in _found(loaded, progress, counts):
@@ -193,6 +192,18 @@ def _audit(arguments: argparse.Namespace) -> int:
     failing = {"never": 0, "stale": counts["stale"]}
     some = failing.get(arguments.fail_on, counts["stale"] + counts["suspect"] + counts["unverifiable"])
     return FOUND if some else NOTHING
+
+
+_SOME = 5
+
+
+def _doubts(loaded: Loaded) -> Iterator[str]:
+    """What a file may have meant to say otherwise."""
+    for field, meant in loaded.misspelt.items():
+        yield f"the field {quoted(field)} is kept and not judged: {meant} is what it is called"
+    if loaded.others and not loaded.misspelt and not any(entry.depends_on for entry in loaded.entries.values()):
+        others = ", ".join(map(quoted, sorted(loaded.others)[:_SOME]))
+        yield f"no event says in depends_on what it rests on, so no call is judged; fields that are no event's: {others}"
 
 
 def _found(loaded: Loaded, progress: _Progress, counts: Counter[str]) -> Iterator[tuple[Entry, Finding]]:

@@ -12,7 +12,7 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from typing import Any, cast
 
@@ -47,13 +47,14 @@ class EventFile:
 class Loaded:
     """A file as the audit reads it: entries with positions, by id and in the file's order, and the axis of their times.
 
-    ``misspelt`` are fields that are no event's, with those that they are spelt almost like.
+    ``others`` are the fields that are no event's, ``misspelt`` those of them that are spelt almost like one.
     """
 
     file: str
     entries: dict[str, Entry]
     axis: Axis | None
     misspelt: Mapping[str, str]
+    others: Set[str]
 
     def describe(self, entry: Entry) -> Party:
         """An entry for `intervalguard.kernel.explain.finding`."""
@@ -101,7 +102,7 @@ def load(path: Path, progress: Progress | None = None, keep: Callable[[list[Reco
             finish(reader)
         except Fault as found:
             raise EventFileError(found.words, file, found.line, found.field, found.value) from None
-    return Loaded(file, reader.ids, reader.times.axis, reader.misspelt)
+    return Loaded(file, reader.ids, reader.times.axis, reader.misspelt, reader.others)
 
 
 def read_events(path: Path) -> EventFile:

@@ -189,22 +189,17 @@ def decoder() -> Callable[[bytes], Decoded]:
     Of several equal keys it takes the last, as most decoders do. So what it gives is taken where it is sure that the
     piece says just that, and else each line is decoded by `decode`.
     """
-    quick: Callable[[list[bytes]], list[Any]]
-    try:
+    quick: Callable[[bytes], Any] = _quickly
+    with suppress(ImportError):
         import msgspec
-    except ImportError:
-        quick = _quick_texts
-    else:
-        decode_line = msgspec.json.Decoder().decode
 
-        def quick(lines: list[bytes]) -> list[Any]:
-            return [*map(decode_line, lines)]
+        quick = msgspec.json.Decoder().decode
 
     def decode_part(part: bytes) -> Decoded:
         lines = part.split(b"\n")
         if part[:1] == b"{":
             with suppress(ValueError, RecursionError, Fault):
-                records = quick(lines)
+                records = [*map(quick, lines)]
                 if set(map(type, records)) == {dict} and _has_no_key_twice(part, records):
                     return records, None
         return _one_by_one(lines)
@@ -215,9 +210,9 @@ def decoder() -> Callable[[bytes], Decoded]:
 _plain = json.JSONDecoder(parse_constant=_constant)
 
 
-def _quick_texts(lines: list[bytes]) -> list[Any]:
-    """Each line by the standard library."""
-    return [_plain.decode(line.decode("utf-8")) for line in lines]
+def _quickly(line: bytes) -> Any:
+    """One line by the standard library, which takes the last of several equal keys."""
+    return _plain.decode(line.decode("utf-8"))
 
 
 def _one_by_one(lines: list[bytes]) -> Decoded:

@@ -1,4 +1,4 @@
-"""From the objects of an event file's lines to entries, each field checked by the kernel's own checks."""
+"""From the lines of an event file, field by field, to entries, each field checked by the kernel's own checks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Given:
 
 
 class Reader:
-    """Makes entries of records, each checked, and checks and places them as a whole by `whole.finish`.
+    """Makes entries of lines, each checked, and checks and places them as a whole by `whole.finish`.
 
     A file repeats itself: names, windows and origins that were seen before are known to be right, and are shared. Until
     `whole.finish` gives it a position, the start of an entry is its place in the file.
@@ -63,7 +63,7 @@ class Reader:
         self.narrowed: list[int] = []
         self.nested: list[int] = []
         self.misspelt: dict[str, str] = {}
-        self._others: set[str] = set()
+        self.others: set[str] = set()
         self._blank: dict[int, int] = {}
         self._names: dict[str, str] = {}
         self._windows: dict[float | None, int | None] = {None: None}
@@ -150,9 +150,7 @@ class Reader:
         outcomes = self._outcomes_of(columns, starts, ends, extras)
         windows = self._windows_of(columns)
         calls = _calls_of(columns, ids)
-        tools, agents, sessions, parents, *_ = map(
-            columns.texts, ("tool", "agent", "session", "parent", "batch", "run")
-        )
+        tools, agents, sessions, parents, *_ = map(columns.texts, ("tool", "agent", "session", "parent", "batch", "run"))
         origins = [*map(self._origins.get, zip(tools, agents, sessions, strict=True))]
         if not all(origins):
             origins = [self._origins.setdefault(origin, origin) for origin in zip(tools, agents, sessions, strict=True)]
@@ -183,11 +181,11 @@ class Reader:
 
     def _note_fields(self, others: Set[str]) -> None:
         """Note fields that are no event's, but are spelt almost as one."""
-        for field in others - self._others:
+        for field in others - self.others:
             meant = _SPELT.get("".join(filter(str.isalnum, field)).lower())
             if meant is not None and meant not in self.misspelt.values():
                 self.misspelt[field] = meant
-        self._others |= others
+        self.others |= others
 
     # -- a field of many records
 

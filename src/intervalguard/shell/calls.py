@@ -233,7 +233,9 @@ class Tool:
             return
         error = GuardError(
             f"{self.name!r} was called outside a session: {why} write 'with guard.session(key):' around the calls of a"
-            " conversation"
+            " conversation",
+            told="This call was not carried out: it belongs in the session of a conversation, and was made outside one, so"
+            " it cannot be told what it rests on. Nothing was changed. Calling again does not help: ask someone for help.",
         )
         if self.mode == "enforce":
             raise error
