@@ -126,6 +126,16 @@ def test_both_decoders_read_the_same_times(first: Any, second: Any, tmp_path: Pa
     both(path)
 
 
+@pytest.mark.parametrize("place", range(1, 29))
+def test_both_decoders_read_the_same_times_with_a_character_escaped(place: int, tmp_path: Path) -> None:
+    """A digit that is too fine may be written as an escape."""
+    text = '"2026-07-30T12:00:00.1234567Z"'
+    escaped = f"{text[:place]}\\u{ord(text[place]):04x}{text[place + 1 :]}"
+    known = [line(start_time=text[1:-1], end_time=None), line(id="s", start_time=text[1:-1], end_time=text[1:-1])]
+    (path := tmp_path / "log.jsonl").write_bytes(lines(*known).replace(text.encode(), escaped.encode()))
+    assert both(path)[0] == "iso"
+
+
 @given(logs(calls=5), st.data())
 def test_usual_lines_are_read_as_columns(tmp_path_factory: pytest.TempPathFactory, events: Log, data: st.DataObject) -> None:
     """What says nothing unusual takes the quick way, whichever fields the lines leave out."""

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from oracle import Story, by_cases
 from strategies import BASE, NAMES, Log, logs, made, moment, reports, times, webs
 
-from intervalguard.kernel.audit import findings_of
+from intervalguard.kernel.audit import findings, findings_of
 from intervalguard.kernel.events import DEEPEST, Dependency, Event, check_name, check_window, conflict, micros
 from intervalguard.kernel.staleness import REASONS, Claim, Probe, judge, observation, verdict_of
-from intervalguard.kernel.views import SequenceView
+from intervalguard.kernel.views import Order, SequenceView, by_id, entry
 
 ask = call_by_call
 """The rule itself. That the audit is the same is what L6 says, and is tested once."""
@@ -81,9 +81,23 @@ IN_FLIGHT_FOR_EVER = Log(
 )
 
 
+def _tied(**ends: int) -> Log:
+    """A read that begins at the very number, or time, at which the write ended that it rests on."""
+    written = {"id": "w", "name": "x", "kind": "write", "start": 1, "end": 2, "seq": 1}
+    read = {"id": "r", "name": "x", "kind": "read", "start": 2, "end": 2, "depends_on": [Dependency("w")], "seq": 1}
+    use = {"id": "u", "name": "y", "kind": "read", "start": 3, "end": 3, "depends_on": [Dependency("r")], "seq": 2}
+    if ends:
+        read["seq"], use["seq"] = 2, 4
+    return Log(
+        made(each | ({"end_seq": ends[each["id"]]} if ends else {})) for each in (written, read, use)
+    )
+
+
 @times(6)
 @given(events=st.one_of(logs(calls=30), reports(), webs()))
 @example(events=IN_FLIGHT_FOR_EVER)
+@example(events=_tied())
+@example(events=_tied(w=2, r=3, u=5))
 def test_one_pass_is_call_by_call(events):
     """L6: on long logs too, and where many calls rest on one derived read, the audit is the rule call by call."""
     starts = {entry.id: entry.start for entry in SequenceView(events).entries}
@@ -93,6 +107,14 @@ def test_one_pass_is_call_by_call(events):
         return {key: (each.verdict, each.reason, starts.get(each.by)) for key, each in found.items()}
 
     assert by_start(call_by_call(events)) == by_start(one_pass(events))
+
+
+@given(events=st.one_of(logs(calls=12), webs()))
+def test_an_audit_may_be_asked_again(events):
+    """L6: the entries are as before."""
+    order = Order(events)
+    held = by_id([entry(each, order, place) for place, each in enumerate(events)])
+    assert [*findings(held)] == [*findings(held)]
 
 
 @times(2)

@@ -45,6 +45,8 @@ _TEXTS = frozenset({"id", "name", "kind", "outcome", "call", "parent", "session"
 _TIMES = frozenset({"start_time", "end_time", "observed_at", "may_land_until"})
 _TOO_FINE = re.compile(rb"\.[0-9]{7}")
 """Of a time that is finer than a microsecond, which a datetime rounds to the nearest."""
+_HIDES_DIGITS = (rb"\u002", rb"\u003")
+"""How the point and the digits of one begin where they are escaped."""
 _TEXT: set[type] = {str, type(None)}
 
 
@@ -133,7 +135,9 @@ class Rows:
             columns: dict[str, Sequence[Any]] = dict(zip(FIELDS, zip(*rows, strict=True), strict=True))
         except (ValueError, RecursionError):
             return None
-        if part.count(b'"') != 2 * _keys_and_texts(columns, len(lines)) or _TOO_FINE.search(part):
+        if part.count(b'"') != 2 * _keys_and_texts(columns, len(lines)):
+            return None
+        if _TOO_FINE.search(part) or any(each in part for each in _HIDES_DIGITS):
             return None
         return Columns(len(lines), columns)
 

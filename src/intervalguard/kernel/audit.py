@@ -32,6 +32,8 @@ class Replay(Index):
         super().__init__()
         entries = held.values()
         self._entries = held
+        for each in entries:
+            each.memo = None
         self._alone: dict[Id, Entry] = dict(zip(map(attrgetter("call"), entries), entries, strict=True))
         self._calls: dict[Id, list[Entry]] = {}
         if len(self._alone) < len(entries):

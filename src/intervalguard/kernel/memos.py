@@ -8,16 +8,24 @@ from typing import Any, TypeAlias
 from .views import Entry
 
 Roots: TypeAlias = tuple[Entry, ...]
-"""Of events that nobody has written since, one for each of their names: it stands for the others of its name, for what
-comes next touches all of them or none."""
+"""Of several reads and writes, for each name one that stands for all: a read that began first, or a write that ended
+before the others began. What is not written since it began, but by itself, is not written since any other began."""
 
 
 def with_root(roots: Roots, more: Entry) -> Roots:
     """The roots of what has these and of one more. O(roots)."""
-    for root in roots:
-        if root.name == more.name:
+    for place, root in enumerate(roots):
+        if _is_root(root, more):
             return roots
+        if _is_root(more, root):
+            return (*roots[:place], more, *roots[place + 1 :])
     return (*roots, more)
+
+
+def _is_root(one: Entry, other: Entry) -> bool:
+    if one.name != other.name or one is other:
+        return one is other
+    return bool(one.start <= other.start if one.kind == "read" else one.end < other.start)
 
 
 class Memo:
