@@ -26,7 +26,7 @@ from .errors import ConflictError, GuardError, LeaseLostError, Phase, StaleReadE
 from .names import Names
 from .outcomes import outcome_of
 from .probes import probe_all, probe_all_async
-from .running import Running, current, last, settle_when_it_can
+from .running import Call, Running, current, last, settle_when_it_can
 from .sessions import Seat, seat
 from .waits import loop_event, on_a_loop
 
@@ -234,8 +234,8 @@ class Tool:
         error = GuardError(
             f"{self.name!r} was called outside a session: {why} write 'with guard.session(key):' around the calls of a"
             " conversation",
-            told="This call was not carried out: it belongs in the session of a conversation, and was made outside one, so"
-            " it cannot be told what it rests on. Nothing was changed. Calling again does not help: ask someone for help.",
+            told="This call was not carried out. It was made outside the session of its conversation, so nobody can tell"
+            " what it rests on. Nothing was changed. Calling again does not help: ask someone for help.",
         )
         if self.mode == "enforce":
             raise error
@@ -331,6 +331,8 @@ class Tool:
         except Exception as error:
             fault = error
             self._leave_unread(running)
+        else:
+            running.__class__ = Call  # type: ignore[assignment]
         last.set(running)
         if fault is not None or decision is None or decision.findings:
             self._tell_end(running, decision, fault, result)
