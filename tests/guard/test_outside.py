@@ -9,7 +9,7 @@ import pytest
 from helpers import BASE, Clock, Thread, guard_at, outcomes
 from judging import judged
 
-from intervalguard import Event, Guard, StaleReadError, UnknownDependencyError
+from intervalguard import ConflictError, Event, Guard, StaleReadError, UnknownDependencyError
 from intervalguard.logs import MemoryLog
 
 
@@ -198,6 +198,22 @@ def test_what_a_lost_write_turned_out_to_be(
     event = world.guard.settle(lost.id, outcome)
     assert (event.id, event.outcome, event.end_time) == (lost.id, outcome, at(0))
     assert (world.reason(old), world.reason(mid), world.reason(world.read())) == (before, after, later)
+
+
+@pytest.mark.parametrize("outcome", ["ok", "failed", "error"])
+@pytest.mark.parametrize("name", ["x", "x/y"])
+def test_what_a_lost_write_turned_out_to_be_ends_no_other(outcome: Any, name: str) -> None:
+    """While another write is in flight, of the same resource or below it, that one still holds what it writes."""
+    guard = guard_at()
+    with pytest.raises(TimeoutError), guard.write("x"):
+        raise TimeoutError
+    lost = guard.log.events()[0]
+    with guard.write(name):
+        guard.settle(lost.id, outcome)
+        with pytest.raises(ConflictError):
+            Thread(lambda: guard.write("x").__enter__()).get()
+    with guard.write("x"):
+        pass
 
 
 def test_a_call_is_settled_once(world: World) -> None:

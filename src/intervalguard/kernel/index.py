@@ -94,7 +94,7 @@ class Index(ABC):
         if outcome == "ok":
             for node in nodes:
                 if is_begun:
-                    if node.open is not None and len(node.open) == 1:
+                    if node.open is not None and len(node.open) == 1 and node.open[0] is write:
                         node.open = None
                     else:
                         self._release(node, write)
