@@ -195,6 +195,7 @@ def _audit(arguments: argparse.Namespace) -> int:
 
 
 _SOME = 5
+"""So many fields that are no event's are told."""
 
 
 def _doubts(loaded: Loaded) -> Iterator[str]:

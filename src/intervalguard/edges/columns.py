@@ -42,7 +42,7 @@ FIELDS: tuple[str, ...] = (
 """The fields of an event, in the order in which they are written."""
 
 _TEXTS = frozenset({"id", "name", "kind", "outcome", "call", "parent", "session", "batch", "tool", "run", "agent"})
-_TIMES = frozenset({"start_time", "end_time", "observed_at", "may_land_until"})
+TIMES = frozenset({"start_time", "end_time", "observed_at", "may_land_until"})
 _TOO_FINE = re.compile(rb"\.[0-9]{7}")
 """Of a time that is finer than a microsecond, which a datetime rounds to the nearest."""
 _HIDES_DIGITS = (rb"\u002", rb"\u003")
@@ -113,7 +113,7 @@ class Rows:
             self._credit = 0
             return
         types: dict[str, Any] = dict.fromkeys(FIELDS, Any) | dict.fromkeys(_TEXTS, str)
-        types |= dict.fromkeys(_TIMES, datetime | float | int)
+        types |= dict.fromkeys(TIMES, datetime | float | int)
         types |= {"kind": Literal[*KINDS], "outcome": Literal[*OUTCOMES], "depends_on": list[str]}
         row = msgspec.defstruct("Row", [(field, type_, None) for field, type_ in types.items()], gc=False)
         self._decode = msgspec.json.Decoder(row).decode
@@ -153,7 +153,7 @@ def _keys_and_texts(columns: Mapping[str, Sequence[Any]], lines: int) -> int:
         count += given
         if field in _TEXTS:
             count += given
-        elif field in _TIMES:
+        elif field in TIMES:
             count += [*map(type, values)].count(datetime)
         elif field == "depends_on":
             count += sum(map(len, filter(None, values)))

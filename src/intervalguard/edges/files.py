@@ -22,7 +22,7 @@ from intervalguard.kernel.events import Dependency, Event, micros, moment
 from intervalguard.kernel.explain import Party
 from intervalguard.kernel.views import Entry, Extra
 
-from .columns import FIELDS
+from .columns import FIELDS, TIMES
 from .lines import EventFileError, Fault, Path, Progress, Record, given, pieces
 from .reader import Reader
 from .times import Axis, shown, written
@@ -219,7 +219,7 @@ def _record(event: Event, axis: Axis) -> Record:
     record: Record = {}
     for field in FIELDS:
         value = getattr(event, field)
-        if field in ("start_time", "end_time", "observed_at", "may_land_until"):
+        if field in TIMES:
             value = None if value is None else written(axis, micros(value))
         elif field == "depends_on":
             value = [each.id if each.name is None else {"id": each.id, "name": each.name} for each in value]

@@ -168,9 +168,8 @@ class Replay(Index):
                 if type(source.memo) is not tuple:
                     return None
                 below = source.memo
-            for root in below:
-                if not self.undisturbed(root.name, root.start, at, root.call):
-                    return None
+            if not self.is_calm(below, at):
+                return None
             if source.window is not None and first.start_time - source.start_time - source.took > source.window:
                 aged[key] = Raw(key, source, EXPIRED, None, None)
             if roots is not None:
