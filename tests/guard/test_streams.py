@@ -16,7 +16,7 @@ import pytest
 from helpers import Clock, Thread, guard_at, only, outcomes, settled
 
 from intervalguard import ConflictError, Guard, GuardError, StaleReadError, last_event
-from intervalguard.logs import MemoryLog
+from intervalguard.logs import MemoryLog, memory
 
 KINDS = [("read", "ok"), ("write", "error")]
 """Each kind, and the outcome of a stream of it that is closed early."""
@@ -271,8 +271,10 @@ def test_a_stream_collected_while_its_log_is_locked_holds_nothing() -> None:
     assert [each[2] for each in outcomes(guard)] == ["ok", "error", "refused", "ok"]
 
 
-@pytest.mark.parametrize("step", ["_record", "_settle"])
-def test_a_waiting_thread_wakes_when_a_stream_is_collected_under_the_lock(step: str) -> None:
+@pytest.mark.parametrize("step", ["admit", "_settle"])
+def test_a_waiting_thread_wakes_when_a_stream_is_collected_under_the_lock(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The stream that it waits for is collected deep inside another call's step: it wakes then, and the log is whole."""
     collecting = [False]
     guard = guard_at(Clock(), wait_seconds=60)
@@ -294,7 +296,8 @@ def test_a_waiting_thread_wakes_when_a_stream_is_collected_under_the_lock(step: 
         thread = Thread(put)
         while not guard.log._waiters:
             time.sleep(0.001)
-        bare = getattr(guard.log, step)
+        where: Any = memory if step == "admit" else guard.log
+        bare = getattr(where, step)
 
         def collect_first(*args: Any, **kwargs: Any) -> Any:
             if collecting[0]:
@@ -302,10 +305,10 @@ def test_a_waiting_thread_wakes_when_a_stream_is_collected_under_the_lock(step: 
                 gc.collect()
             return bare(*args, **kwargs)
 
-        setattr(guard.log, step, collect_first)
-        collecting[0] = step == "_record"
+        monkeypatch.setattr(where, step, collect_first)
+        collecting[0] = step == "admit"
         with guard.read("other"):
-            if step == "_record":
+            if step == "admit":
                 assert thread.get() == "done"
             collecting[0] = step == "_settle"
         assert thread.get() == "done"
@@ -357,14 +360,14 @@ def test_clean_up_that_makes_guarded_calls_under_the_lock_is_refused() -> None:
     assert outcomes(guard) == [("write", "s", "error"), ("write", "x", "ok")]
 
 
-def test_a_clean_up_that_raises_in_the_collector_is_settled_later() -> None:
+def test_a_clean_up_that_raises_in_the_collector_is_settled_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """An abandoned body that raises while it is closed deep in the log's step ends as an error, and breaks nothing."""
     guard = guard_at()
-    record = guard.log._record
+    admit = memory.admit
 
     def collect_first(*args: Any, **kwargs: Any) -> Any:
         gc.collect()
-        return record(*args, **kwargs)
+        return admit(*args, **kwargs)
 
     @guard.tracked("s", writes=False)
     def stream() -> Iterator[int]:
@@ -380,7 +383,7 @@ def test_a_clean_up_that_raises_in_the_collector_is_settled_later() -> None:
         next(running)
         in_cycle(running)
         del running
-        guard.log._record = collect_first  # type: ignore[method-assign]
+        monkeypatch.setattr(memory, "admit", collect_first)
         with guard.write("x") as block:
             pass
     finally:

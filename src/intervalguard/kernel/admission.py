@@ -81,14 +81,12 @@ def admit(
     findings = judge(view, claim, at, time) if claim.depends_on else ()
     if least is None or not (findings or view.in_flight()):
         return Admit(findings) if findings else ADMITTED
-    for raw in findings:
-        if raw.grade >= least:
-            refused = [each for each in findings if each.grade >= least]
-            if all(each.grade == IN_FLIGHT for each in refused):
-                by = refused[0].by
-                assert by is not None
-                return Wait(by, by.name, findings, _patient(view, claim, by))
+    refused = those_refused(findings, least)
+    if refused:
+        by = refused[0].by
+        if by is None or any(each.grade != IN_FLIGHT for each in refused):
             return Refuse(findings)
+        return Wait(by, by.name, findings, _patient(view, claim, by))
     writes = [name for name, kind, _ in touches if kind == "write"]
     reads = () if waited else [name for name, kind, _ in touches if kind == "read"]
     blocked = _blocked(view, claim, writes, reads, at)
@@ -103,7 +101,12 @@ def may_return(view: View, claim: Claims, least: Grade | None, at: Position, tim
     findings = judge(view, claim, at, time)
     if not findings:
         return ADMITTED
-    return Refuse(findings) if least is not None and any(raw.grade >= least for raw in findings) else Admit(findings)
+    return Refuse(findings) if least is not None and those_refused(findings, least) else Admit(findings)
+
+
+def those_refused(findings: Iterable[Raw], least: Grade) -> list[Raw]:
+    """The findings that are refused where ``least`` is the least grade that is."""
+    return [raw for raw in findings if raw.grade >= least]
 
 
 def pinned(view: View, keys: Iterable[Key]) -> Sequence[str]:

@@ -41,7 +41,7 @@ class Index(ABC):
         self._at: dict[str, Node | Entry] = {}
         self._below: dict[str, Node] = {}
         self._found: dict[str, tuple[Node, ...]] = {}
-        self._unsettled: dict[Id, Entry] = {}
+        self._unsettled: dict[Id, tuple[Node, ...]] = {}
         self._watched = False
         self._stand_ins: dict[Id, Entry] = {}
         self._floor: Position = None
@@ -71,7 +71,7 @@ class Index(ABC):
         """A write is in flight from now on. Writes begin in the order of their starts. O(depth)."""
         nodes = self._nodes_of(write.name)
         write.name = nodes[0].name
-        self._unsettled[write.id] = write
+        self._unsettled[write.id] = nodes
         for node in nodes:
             if node.open is None:
                 node.open = [write]
@@ -85,43 +85,47 @@ class Index(ABC):
 
         What `Ended.add` and `Node.end` do for most writes is done here, for this is on the way of every call.
         """
-        nodes = self._nodes_of(write.name)
-        is_begun = bool(self._unsettled) and self._unsettled.pop(write.id, None) is not None
-        outcome, end = write.outcome, write.end
-        if is_begun and outcome != "ok":
-            for node in nodes:
-                self._release(node, write)
+        begun = self._unsettled.pop(write.id, None)
+        nodes = begun or self._nodes_of(write.name)
+        outcome, end, call = write.outcome, write.end, write.call
         if outcome == "ok":
+            alone = [write]
             for node in nodes:
-                if is_begun:
-                    if node.open is not None and len(node.open) == 1 and node.open[0] is write:
+                if begun:
+                    if node.open == alone:
                         node.open = None
                     else:
                         self._release(node, write)
                 held = node.ok
                 if held is None:
                     held = node.ok = Ended()
-                if held.peaks is None and (not held or (held[-1].start <= write.start and held[-1].end <= end)):
-                    held.append(write)
-                else:
-                    held.add(write)
-                if node.latest is None or node.latest < end:
-                    if node.by != write.call:
-                        node.before, node.by = node.latest, write.call
+                latest = node.latest
+                if latest is None or latest < end:
+                    if held.peaks is None and (not held or held[-1].start <= write.start):
+                        held.append(write)
+                    else:
+                        held.add(write)
+                    if node.by != call:
+                        node.before, node.by = latest, call
                     node.latest = end
                 else:
+                    held.add(write)
                     node.end_earlier(write)
-        elif outcome == "error":
-            for node in nodes:
-                if node.errors is None:
-                    node.errors = Ended()
-                node.end(node.errors, write)
-        elif outcome == "unknown":
-            self._unsettled[write.id] = write
-            for node in nodes:
-                if node.lost is None:
-                    node.lost = []
-                insort(node.lost, write, key=_start)
+        else:
+            if begun:
+                for node in nodes:
+                    self._release(node, write)
+            if outcome == "error":
+                for node in nodes:
+                    if node.errors is None:
+                        node.errors = Ended()
+                    node.end(node.errors, write)
+            elif outcome == "unknown":
+                self._unsettled[write.id] = nodes
+                for node in nodes:
+                    if node.lost is None:
+                        node.lost = []
+                    insort(node.lost, write, key=_start)
         ok = nodes[0].ok
         if ok is not None and len(ok) == 1 and nodes[0].is_single():
             self._at[nodes[0].name] = ok[0]  # not always ``write``, which may have failed
@@ -186,7 +190,8 @@ class Index(ABC):
     def undisturbed(self, name: str, since: Position, at: Position, but: Id = None) -> bool:
         if self._dropped is not None and self._dropped >= since and self.dropped_since(name, since):
             return False
-        for node in self._found.get(name) or self._conflicting(name):
+        nodes = self._found.get(name)
+        for node in self._conflicting(name) if nodes is None else nodes:
             if node.open or node.lost:
                 return False
             if (

@@ -43,9 +43,9 @@ class Held(Index):
     def find(self, id: Id) -> Entry | None:
         if type(id) is not int:
             return None
-        place = id - self.base
-        if 0 <= place < len(self.slots):
-            entry = self.slots[place]
+        slots, place = self.slots, id - self.base
+        if 0 <= place < len(slots):
+            entry = slots[place]
             if entry.id == id and entry.memo is not GONE:
                 return entry
         return self.older.get(id) if self.older else None

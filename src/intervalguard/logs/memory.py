@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from datetime import UTC, datetime
 from heapq import heapify, heappop, heappush
 from time import monotonic_ns, time_ns
@@ -134,24 +135,27 @@ class MemoryLog(Faces):
                 now = monotonic_ns() // 1000 + self._offset if self._clock is None else self._now()
                 if self._deferred or self._lapsing:
                     self._catch_up(now)
-                number = view.base + len(view.slots)
-                if len(touches) == 1:
-                    name, kind, window = touches[0]
-                    first = Entry(
-                        number, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin
-                    )
-                    events: Sequence[Entry] = (first,)
-                else:
-                    events = [
-                        Entry(id, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin)
-                        for id, (name, kind, window) in enumerate(touches or _UNNAMED, number)
-                    ]
-                    first = events[0]
+                slots = view.slots
+                number = view.base + len(slots)
+                name, kind, window = touches[0] if touches else _UNNAMED
+                first = Entry(
+                    number, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin
+                )
+                events: Sequence[Entry] = (first,) if len(touches) < 2 else _all_of(first, touches)
                 claim = first if probes is None else Claim(number, parent, depends_on, probes)
                 try:
                     decision = admit(view, claim, touches, least, number, now, waited)
-                    if type(decision) is Admit or (bear and (waited or type(decision) is Refuse)):
-                        self._record(events)
+                    is_last = waited or type(decision) is Refuse
+                    is_through = type(decision) is Admit or (bear and is_last)
+                    if is_through or is_last:
+                        if len(events) > 1:
+                            view.calls[number] = list(events)
+                        slots += events
+                        if first.name:
+                            self._retention.count += len(events)
+                        if not is_through:
+                            self._settle(first, "refused", now)
+                            return decision, first
                         for each in events:
                             if each.kind == "write":
                                 view.begin(each)
@@ -161,10 +165,6 @@ class MemoryLog(Faces):
                             view.nest(first)
                         if holder is not None:
                             holder.first = first
-                        return decision, first
-                    if type(decision) is Refuse or waited:
-                        self._record(events)
-                        self._settle(first, "refused", now)
                         return decision, first
                 except BaseException:
                     self._mend(first, "failed", now)
@@ -184,14 +184,6 @@ class MemoryLog(Faces):
                 wakers.pop(wake, None)
                 if not wakers:
                     del self._waiters[blocker.call]
-
-    def _record(self, events: Sequence[Entry]) -> None:
-        view, retention, count = self._view, self._retention, len(events)
-        if count > 1:
-            view.calls[events[0].id] = list(events)
-        view.slots += events
-        if events[0].name:
-            retention.count += count
 
     def settle(
         self,
@@ -229,9 +221,10 @@ class MemoryLog(Faces):
                 decision = may_return(view, claim, least, number, now)
                 if type(decision) is Refuse and not bear:
                     outcome = "refused"
+            unread = False
             if learned is not None:
+                unread = learned.unread
                 self._learn(first, learned, now)
-            unread = learned is not None and learned.unread
             try:
                 wakers = self._settle(first, outcome, now, may_land_for, unread)
             except BaseException:
@@ -528,5 +521,17 @@ _BUSY = (
     "the log is in the middle of a step on this very thread: a guarded call was made from a finalizer, or from clock=."
     " Close streams whose clean-up makes guarded calls, instead of leaving them to the garbage collector"
 )
-_UNNAMED: Sequence[Touch] = [("", "read", None)]
+_UNNAMED: Touch = ("", "read", None)
+
+
+def _all_of(first: Entry, touches: Sequence[Touch]) -> list[Entry]:
+    """The events of a call that begins and touches several names."""
+    events = [first]
+    for name, kind, window in touches[1:]:
+        event = copy(first)
+        event.id, event.name, event.kind, event.window = first.id + len(events), name, kind, window
+        events.append(event)
+    return events
+
+
 _LAST = micros(datetime.max.replace(tzinfo=UTC))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import attrs
 
-from ..kernel.admission import ADMITTED, Admit, Decision, Refuse, Touch, Wait
+from ..kernel.admission import ADMITTED, Admit, Decision, Refuse, Touch, Wait, those_refused
 from ..kernel.events import Outcome
 from ..kernel.explain import Finding
 from ..kernel.staleness import Grade, Raw
@@ -57,9 +57,9 @@ class Notice:
 NOTHING: Any = object()
 """``depends_on`` where a call does not give it. ``None`` is no dependency: it is what `last_event` says of nothing."""
 
-Asked: TypeAlias = "tuple[Origin, Sequence[Touch], tuple[Key, ...], Running | None]"
+Asked: TypeAlias = tuple[Origin, Sequence[Touch], tuple[Key, ...], Running]
 """What is asked of the log for one call, resolved once, before any wait: whose it is, what it touches, what it rests on,
-and the call that it is made in."""
+and what it will be once it is let through."""
 
 
 @attrs.define(eq=False, slots=True)
@@ -108,15 +108,17 @@ class Tool:
         asked = None
         try:
             asked = self._asked(args, kwargs, depends_on)
-            running = Running(self.guard.log, asked[3])
+            running = asked[3]
             if running.log.probing:
                 running.probes = probe_all(self, asked[2])
-            decision, first = self._ask(asked, running)
+            decision, first = self._ask(asked)
             if first is None:
-                decision, first = self._wait(asked, running, decision)
+                decision, first = self._wait(asked, decision)
         except Exception as error:
             return self._undecided(error, asked)
-        return self._began(running, decision, first)
+        if decision is not ADMITTED or self.guard.on_decision or self.guard.logger.isEnabledFor(10):
+            self._tell(decision, first)
+        return running
 
     async def enter_async(self, args: _Args, kwargs: _Kwargs, depends_on: Any = NOTHING) -> Running:
         """The same for a call on an event loop."""
@@ -125,23 +127,26 @@ class Tool:
         asked = None
         try:
             asked = self._asked(args, kwargs, depends_on)
-            running = Running(self.guard.log, asked[3])
+            running = asked[3]
             if running.log.probing:
                 running.probes = await probe_all_async(self, asked[2])
-            decision, first = self._ask(asked, running)
+            decision, first = self._ask(asked)
             if first is None:
-                decision, first = await self._wait_async(asked, running, decision)
+                decision, first = await self._wait_async(asked, decision)
         except Exception as error:
             return self._undecided(error, asked)
-        return self._began(running, decision, first)
+        if decision is not ADMITTED or self.guard.on_decision or self.guard.logger.isEnabledFor(10):
+            self._tell(decision, first)
+        return running
 
-    def _wait(self, asked: Asked, running: Running, decision: Decision) -> tuple[Decision, Entry]:
+    def _wait(self, asked: Asked, decision: Decision) -> tuple[Decision, Entry]:
         """Wait for what is in the way as long as it may be waited for, and ask anew, the last time for good."""
+        running = asked[3]
         log, deadline = running.log, time.monotonic() + (0 if on_a_loop() else self.wait_seconds)
         while isinstance(decision, Wait) and decision.patient and time.monotonic() < deadline:
             gate = threading.Lock()  # a finalizer on this very thread may open it, as it may not an Event
             gate.acquire()
-            decision, first = self._ask(asked, running, False, gate.release)
+            decision, first = self._ask(asked, False, gate.release)
             if first is not None:
                 return decision, first
             assert isinstance(decision, Wait)
@@ -153,16 +158,17 @@ class Tool:
                 log.stop_waiting(decision.blocker, gate.release)
             if log.probing:
                 running.probes = probe_all(self, asked[2])
-        decision, first = self._ask(asked, running, True)
+        decision, first = self._ask(asked, True)
         assert first is not None
         return decision, first
 
-    async def _wait_async(self, asked: Asked, running: Running, decision: Decision) -> tuple[Decision, Entry]:
+    async def _wait_async(self, asked: Asked, decision: Decision) -> tuple[Decision, Entry]:
         """The same on an event loop."""
+        running = asked[3]
         log, deadline = running.log, time.monotonic() + (self.wait_seconds if on_a_loop() else 0)
         while isinstance(decision, Wait) and decision.patient and time.monotonic() < deadline:
             wake, woken = loop_event()
-            decision, first = self._ask(asked, running, False, wake)
+            decision, first = self._ask(asked, False, wake)
             if first is not None:
                 return decision, first
             assert isinstance(decision, Wait)
@@ -174,7 +180,7 @@ class Tool:
                 log.stop_waiting(decision.blocker, wake)
             if log.probing:
                 running.probes = await probe_all_async(self, asked[2])
-        decision, first = self._ask(asked, running, True)
+        decision, first = self._ask(asked, True)
         assert first is not None
         return decision, first
 
@@ -201,11 +207,6 @@ class Tool:
             stacklevel=4,
         )
 
-    def _began(self, running: Running, decision: Decision, first: Entry) -> Running:
-        if decision is not ADMITTED or self.guard.on_decision or self.guard.logger.isEnabledFor(10):
-            self._tell(decision, first)
-        return running
-
     def _asked(self, args: _Args, kwargs: _Kwargs, depends_on: Any) -> Asked:
         guard = self.guard
         touches = self.touches(args, kwargs)
@@ -218,11 +219,12 @@ class Tool:
         if sitting is None:
             if guard.require_session or self.rests_on is not None:
                 self._check_no_session(args, kwargs)
-            return self.origin, touches, () if depends_on is NOTHING else guard.keys(depends_on), outer
-        keys = [*self._resting(sitting, args, kwargs, touches)]
+            keys = () if depends_on is NOTHING else guard.keys(depends_on)
+            return self.origin, touches, keys, Running(guard.log, outer)
+        resting = [*self._resting(sitting, args, kwargs, touches)]
         if depends_on is not NOTHING:
-            keys += guard.keys(depends_on)
-        return sitting.origin(self), touches, tuple(dict.fromkeys(keys)), outer
+            resting += guard.keys(depends_on)
+        return sitting.origin(self), touches, tuple(dict.fromkeys(resting)), Running(guard.log, outer)
 
     def _check_no_session(self, args: _Args, kwargs: _Kwargs) -> None:
         if self.guard.require_session:
@@ -272,12 +274,11 @@ class Tool:
     def _ask(
         self,
         asked: Asked,
-        running: Running,
         waited: bool = False,
         wake: Callable[[], None] | None = None,
     ) -> tuple[Decision, Entry | None]:
-        origin, touches, keys, outer = asked
-        log = running.log
+        origin, touches, keys, running = asked
+        log, outer = running.log, running.outer
         while outer is not None and (outer.done or outer.log is not log):
             outer = outer.outer
         parent = None if outer is None else outer.first.id
@@ -289,7 +290,7 @@ class Tool:
             raise self._refusal(decision, first)
         try:
             self._notice("admit", first, decision.findings)
-            if type(decision) is Wait and not _refused(decision.findings, self.least):
+            if type(decision) is Wait and not those_refused(decision.findings, self.least):
                 log = self.guard.log
                 lost = ConflictError(decision.name, log.event(decision.blocker))
                 self.guard.logger.warning("admit %r (id=%s): %s", self.name, log.id_of(first.id), lost)
@@ -299,7 +300,7 @@ class Tool:
 
     def _refusal(self, decision: Wait | Refuse, first: Entry) -> GuardError:
         log = self.guard.log
-        findings = log.findings(_refused(decision.findings, self.least), log.id_of(first.id), first.start_time)
+        findings = log.findings(those_refused(decision.findings, self.least), log.id_of(first.id), first.start_time)
         if type(decision) is Wait and (not decision.patient or not findings):
             self._notice("conflict", first, decision.findings)
             return ConflictError(decision.name, log.event(decision.blocker), findings)
@@ -357,7 +358,7 @@ class Tool:
             return
         if first.outcome == "refused":
             self._notice("withhold", first, decision.findings)
-            findings = log.findings(_refused(decision.findings, self.least), log.id_of(first.id))
+            findings = log.findings(those_refused(decision.findings, self.least), log.id_of(first.id))
             raise _error(findings, "return")
         if decision.findings:
             self._notice("admit", first, decision.findings)
@@ -431,7 +432,7 @@ class Tool:
         notice = Notice(action, self.name, id, log.findings(raws, id, first.start_time) if raws else ())
         level = 10
         if raws:
-            level = 30 if self.mode == "warn" and _refused(raws, self.least) else 20
+            level = 30 if self.mode == "warn" and those_refused(raws, self.least) else 20
         elif action != "admit":
             level = 20
         if guard.logger.isEnabledFor(level):
@@ -442,10 +443,6 @@ class Tool:
                 guard.on_decision(notice)
             except Exception:
                 guard.logger.exception("on_decision= raised; the decision stands")
-
-
-def _refused(raws: Sequence[Raw], least: Grade) -> list[Raw]:
-    return [raw for raw in raws if raw.grade >= least]
 
 
 def _error(findings: list[Finding], phase: Any = "admission") -> GuardError:

@@ -336,7 +336,7 @@ class Guard:
                 f"depends_on={depends_on!r} is nothing to rest on: pass an event, its id, Dependency(id, name) or a list of"
                 " these; leave depends_on out, or pass [], where the call rests on nothing"
             )
-        return tuple(dict.fromkeys(self._key(each) for each in dependencies(depends_on)))
+        return tuple(dict.fromkeys(map(self._key, dependencies(depends_on))))
 
     def _key(self, given: Dependency) -> Key:
         number = self.log.number_of(given.id)
