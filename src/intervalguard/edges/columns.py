@@ -137,7 +137,7 @@ class Rows:
             return None
         if part.count(b'"') != 2 * _keys_and_texts(columns, len(lines)):
             return None
-        if _TOO_FINE.search(part) or any(each in part for each in _HIDES_DIGITS):
+        if _TOO_FINE.search(part) or (b"\\" in part and any(each in part for each in _HIDES_DIGITS)):
             return None
         return Columns(len(lines), columns)
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from itertools import count, repeat
+from operator import le
 from typing import Any, TypeAlias, cast
 
 from intervalguard.kernel.events import KINDS, OUTCOMES, check_name, check_window, contradiction, window_micros
@@ -227,6 +228,9 @@ class Reader:
     ) -> Sequence[str]:
         """The outcomes, where they and the times do not contradict each other."""
         outcomes = columns.get("outcome")
+        alike = outcomes.count("ok") == extras.count(None) == columns.get("end_seq").count(None) == columns.size
+        if alike and None not in ends and all(map(le, starts, cast("list[int]", ends))):
+            return ["ok"] * columns.size
         if not all(outcomes) and not columns.has_null("outcome"):
             outcomes = [
                 ("pending" if end is None else "ok") if outcome is None else outcome
