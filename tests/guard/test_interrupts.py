@@ -16,6 +16,7 @@ import pytest
 
 import intervalguard
 from intervalguard import Guard, GuardError, with_event
+from intervalguard.logs import MemoryLog
 
 LIBRARY = str(Path(intervalguard.__file__).parent)
 
@@ -104,6 +105,7 @@ def test_an_interrupt_leaves_nothing_in_flight(make: Callable[[Guard, Any], Call
         gc.collect(0)
         events = guard.log.events()
         assert [each for each in events if each.outcome == "pending"] == []
+        assert len(guard.log) == len(events)
         for each in events:
             if each.outcome == "unknown" and each.id == each.call:
                 guard.settle(each.id, "failed")
@@ -112,6 +114,27 @@ def test_an_interrupt_leaves_nothing_in_flight(make: Callable[[Guard, Any], Call
                 contextvars.Context().run(written, guard, name)
         with guard.read("orders"), pytest.raises(GuardError), guard.write("mails/1", depends_on=read):
             pass
+    assert count > 50
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_leaves_a_log_at_its_bound_with_what_it_counts() -> None:
+    """Wherever it comes while old events are dropped, as many are held as the log says, and no more than the bound later."""
+    count, came = 0, True
+    while came:
+        count += 1
+        guard = Guard(MemoryLog(max_events=2), wait_seconds=0)
+        _, read = with_event(guard.tracked("prices/{item}", writes=False)(lambda item: item), "a")
+        written(guard, "orders/1")
+        came = interrupted_at(count, several(guard, read))
+        assert len(guard.log) == len(guard.log.events())
+        for each in guard.log.events():
+            if each.outcome == "unknown" and each.id == each.call:
+                guard.settle(each.id, "failed")
+        for number in range(4):
+            written(guard, f"orders/{number}")
+            assert len(guard.log) == len(guard.log.events())
+        assert len(guard.log) == 2
     assert count > 50
 
 

@@ -51,11 +51,15 @@ class Held(Index):
         return self.older.get(id) if self.older else None
 
     def sweep(self) -> Entry:
-        """The oldest endpoint that was not swept yet; its slot lets go of it. Amortized O(1)."""
-        entry = self.slots[self.swept]
-        self.slots[self.swept] = _SWEPT
+        """The oldest endpoint that was not swept yet; its slot lets go of it, and ``older`` has it. Amortized O(1)."""
+        slots, number = self.slots, self.base + self.swept
+        is_half = self.swept > 1024 and self.swept * 2 > len(slots)
+        entry = slots[self.swept]
+        if entry.memo is not GONE and entry.id == number:
+            self.older[number] = entry
+        slots[self.swept] = _SWEPT
         self.swept += 1
-        if self.swept > 1024 and self.swept * 2 > len(self.slots):
+        if is_half:
             del self.slots[: self.swept]
             self.base += self.swept
             self.swept = 0

@@ -148,11 +148,12 @@ class MemoryLog(Faces):
                     is_last = waited or type(decision) is Refuse
                     is_through = type(decision) is Admit or (bear and is_last)
                     if is_through or is_last:
-                        if len(events) > 1:
+                        count = len(events)
+                        if count > 1:
                             view.calls[number] = list(events)
                         slots += events
                         if first.name:
-                            self._retention.count += len(events)
+                            self._retention.count += count
                         if not is_through:
                             self._settle(first, "refused", now)
                             return decision, first
@@ -361,7 +362,9 @@ class MemoryLog(Faces):
         """A step was cut short, as by an interrupt: end the call, whatever the step left, and make the rest anew. O(n)."""
         view = self._view
         view.mend()
-        if view.find(first.id) is first:
+        is_held = view.find(first.id) is first
+        self._retention.recount(first.id if is_held else None)
+        if is_held:
             for each in view.call(first.id):
                 if each.kind == "write":
                     view.expunge(each)

@@ -61,6 +61,22 @@ class Retention:
             return False
         return self._spared.pop(first.id, None) is None
 
+    def recount(self, ending: int | None) -> None:
+        """Count anew what is held, after a step that was cut short; but for a call that is ``ending`` yet. O(n)."""
+        view = self._view
+        held = view.entries()
+        self.count, self.droppable = len(held), 0
+        for each in held:
+            if each.call == ending or each.call in self._spared or each.end is None:
+                continue
+            if each.outcome == "unknown" and view.may_land(each):
+                continue
+            if each.end < view.base + view.swept:  # it was about to be dropped
+                self._spared[each.call] = view.call(each.call)[0]
+            else:
+                self.droppable += 1
+        self._again.update(dict.fromkeys(self._spared))
+
     def _drop_oldest(self, limit: int) -> None:
         view = self._view
         while self._again:
@@ -73,11 +89,8 @@ class Retention:
         least = stop - _SLOTS * limit
         while number < stop and (self.droppable > limit or number < least):
             entry = view.sweep()
-            if entry.memo is not GONE:
-                if entry.id == number:
-                    view.older[number] = entry
-                if entry.end == number:
-                    self._drop_or_spare(view.calls.get(entry.call) or (entry,))
+            if entry.memo is not GONE and entry.end == number:
+                self._drop_or_spare(view.calls.get(entry.call) or (entry,))
             number += 1
 
     def _drop_or_spare(self, events: Sequence[Entry]) -> None:
@@ -92,13 +105,15 @@ class Retention:
 
     def _drop(self, events: Sequence[Entry]) -> None:
         view, first = self._view, events[0]
-        if view.calls:
-            view.calls.pop(first.id, None)
-        self.count -= len(events)
+        held = [each for each in events if each.memo is not GONE]  # all, unless an interrupt cut this short before
+        self.count -= len(held)
         self.droppable -= len(events)
         session = first.origin.session
-        for each in events:
+        for each in held:
+            each.memo = GONE
             view.older.pop(each.id, None)
             view.drop(each)
             if session is not None and each.outcome == "ok":
                 self._sessions.forget(session, each)
+        if view.calls:
+            view.calls.pop(first.id, None)
