@@ -1,0 +1,483 @@
+"""Agents that run programs over one log, as a machine whose every step asks the shipped admission rule.
+
+A state holds what each agent is about to do, what became of its calls, and the order of the endpoints in the log. Each
+question is put to the shipped `admit` or `may_return` over a view of exactly these events; nothing of the rule is
+restated here. What is restated is the world: an effect makes every value of that resource that another agent saw before
+a superseded one, whatever the log says. The invariant compares the two.
+
+The time until which a lost write may land stands for the lease, for this library has none yet: a write that is lost
+counts as unknown from then on, may take effect until that time has come, and never after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+from intervalguard.kernel.admission import Admit, Decision, Refuse, Wait, admit, may_return, pinned
+from intervalguard.kernel.events import conflict
+from intervalguard.kernel.staleness import REASONS, Claim, Grade, Probe
+from intervalguard.kernel.views import Entry, Extra, Key, SequenceView, Spared
+
+from .breadth_first import Move
+from .programs import Program
+
+NOT_WAITING, WOKEN, IMPATIENT, CLEARED = -1, -2, -3, -4
+"""What an agent that waits for no call may be: not asking yet, told that its blocker has settled, told not to wait, or
+let through and not recorded yet, where that is not one step."""
+
+_CALLS = 8
+"""An agent makes fewer calls than this, so that ``agent * _CALLS + call`` names a call."""
+
+
+def call_id(agent: int, call: int) -> int:
+    return agent * _CALLS + call
+
+
+def call_of(id: int) -> tuple[int, int]:
+    """The agent and the place of the call in its program."""
+    return divmod(id, _CALLS)
+
+
+class Done(NamedTuple):
+    """What became of a call. ``acted``: a read has seen the world, a write has changed it. ``is_old``: what was seen has
+    been changed by another agent since. ``probe`` is what a look at the version said."""
+
+    outcome: str
+    acted: bool = False
+    is_old: bool = False
+    probe: str = ""
+
+
+class Agent(NamedTuple):
+    """``stage`` is the place of its next step; ``wait`` the call that it waits for, or one of the constants above."""
+
+    program: int
+    stage: int
+    wait: int
+    calls: tuple[Done, ...]
+
+
+class State(NamedTuple):
+    """``order`` are the endpoints in the log: the call, and ``b`` for its begin, ``e`` for its end, ``p`` for a probe of
+    it, ``u`` for the time from which it can land no longer."""
+
+    agents: tuple[Agent, ...]
+    order: tuple[tuple[int, str], ...]
+
+
+LAPSED = "lapsed"
+"""The outcome of a lost call from the time on until which it may land."""
+
+NOTHING = Done("")
+"""A call that has not begun, or of which nothing more is asked."""
+
+FINISHED = Agent(-1, 0, NOT_WAITING, ())
+
+
+class LogOf(SequenceView):
+    """The shipped executable view over entries, with the two questions that admission adds, by looking at each event."""
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self.entries = entries
+        self._by_id = {each.id: each for each in entries}
+
+    def in_flight(self) -> bool:
+        return any(
+            each.kind == "write" and (each.outcome == "pending" or (each.outcome == "unknown" and each.extra is None))
+            for each in self.entries
+        )
+
+    def pins(self, keys: Sequence[Key]) -> Sequence[str]:
+        return pinned(self, keys)
+
+    def first_pinning(self, name: str, spared: Spared) -> tuple[Entry, str] | None:
+        for each in sorted(self.entries, key=lambda each: each.start):
+            if each.kind == "write" and each.outcome == "pending" and each.depends_on and not spared(each):
+                for pin in self.pins(each.depends_on):
+                    if conflict(pin, name):
+                        return each, pin
+        return None
+
+
+class Rules(NamedTuple):
+    """The policy that the agents run under. The defaults are what is shipped; the rest is what the refutations change."""
+
+    admit: Callable[..., Decision] = admit
+    view: type[LogOf] = LogOf
+    least: Grade | None = 0
+    is_atomic: bool = True
+    lands_after_lapse: bool = False
+    late_effects_count: bool = False
+
+
+SHIPPED = Rules()
+
+SUPERSEDED_EFFECT = "and its premise is superseded"
+
+
+class Machine:
+    """``programs`` run under ``rules``. ``is_reduced`` forgets what no later question can depend on."""
+
+    def __init__(self, programs: Sequence[Program], rules: Rules = SHIPPED, is_reduced: bool = True) -> None:
+        self.programs = tuple(programs)
+        self.rules = rules
+        self.is_reduced = is_reduced
+        self._closures = [[self._closure(each, call) for call in range(len(each.calls))] for each in self.programs]
+        self._to_come = [
+            [
+                frozenset(
+                    premise for step in each.steps[stage:] if step.do in ("begin", "look", "probe")
+                    for premise in self._closures[place][step.call] | ({step.call} if step.do == "probe" else set())
+                )
+                for stage in range(len(each.steps) + 1)
+            ]
+            for place, each in enumerate(self.programs)
+        ]  # fmt: skip
+        self._ends = [len(each.steps) for each in self.programs]
+        self.asked = 0
+
+    @staticmethod
+    def _closure(program: Program, call: int) -> frozenset[int]:
+        found: set[int] = set()
+        stack = list(program.calls[call].rests_on)
+        while stack:
+            premise = stack.pop()
+            if premise not in found:
+                found.add(premise)
+                if program.calls[premise].kind == "read":
+                    stack += program.calls[premise].rests_on
+        return frozenset(found)
+
+    def starts(self, agents: int) -> list[State]:
+        """Every choice of a program for each agent."""
+        return [
+            State(tuple(Agent(each, 0, NOT_WAITING, (NOTHING,) * len(self.programs[each].calls)) for each in chosen), ())
+            for chosen in product(range(len(self.programs)), repeat=agents)
+        ]
+
+    # -- the log of a state
+
+    def view(self, state: State) -> LogOf:
+        """The events of a state, each endpoint at its place in the order."""
+        place = {endpoint: number for number, endpoint in enumerate(state.order)}
+        entries = []
+        for a, agent in enumerate(state.agents):
+            for c, done in enumerate(agent.calls):
+                if done.outcome in ("", "past"):
+                    continue
+                id = call_id(a, c)
+                call = self.programs[agent.program].calls[c]
+                until = place.get((id, "u"))
+                outcome = "unknown" if done.outcome == LAPSED else done.outcome
+                start, end = place[id, "b"], place.get((id, "e"))
+                keys = tuple(call_id(a, each) for each in call.rests_on)
+                parent = None if call.parent is None else call_id(a, call.parent)
+                extra = None if until is None else Extra(until=until, until_time=0)
+                entries.append(
+                    Entry(id, call.name, call.kind, outcome, start, end, 0, 0, keys, None, id, parent, None, extra)
+                )
+        return self.rules.view(entries)
+
+    def claim(self, state: State, a: int, c: int) -> Claim:
+        """The call as admission sees it."""
+        agent = state.agents[a]
+        call = self.programs[agent.program].calls[c]
+        probes = {}
+        for premise in call.rests_on:
+            done = agent.calls[premise]
+            if done.probe:
+                id = call_id(a, premise)
+                seen = state.order.index((id, "p"))
+                probes[id] = Probe(done.probe == "another", seen, seen, 0)
+        return Claim(
+            call_id(a, c),
+            None if call.parent is None else call_id(a, call.parent),
+            tuple(call_id(a, each) for each in call.rests_on),
+            probes or None,
+        )
+
+    def is_over(self, state: State) -> bool:
+        """Whether every agent has ended, and no lost write may land."""
+        return all(
+            agent.program < 0
+            or (agent.stage == self._ends[agent.program] and all(done.outcome != "unknown" for done in agent.calls))
+            for agent in state.agents
+        )
+
+    # -- moves
+
+    def moves(self, state: State) -> Iterator[Move[State]]:
+        """Every step that some agent, a lost write, or time can take."""
+        views: list[LogOf] = []
+
+        def view() -> LogOf:
+            if not views:
+                views.append(self.view(state))
+            return views[0]
+
+        for a, agent in enumerate(state.agents):
+            if agent.program < 0:
+                continue
+            for c, done in enumerate(agent.calls):
+                if done.outcome in ("unknown", LAPSED):
+                    yield from self._lost_moves(state, a, c, done)
+            steps = self.programs[agent.program].steps
+            if agent.stage < len(steps):
+                do, c = steps[agent.stage]
+                if do in ("begin", "look"):
+                    yield from self._asking_moves(state, view, a, c)
+                elif do in ("effect", "end") and self._call(agent, c).kind == "write":
+                    yield from self._write_moves(state, a, c)
+                elif do == "end":
+                    yield self._read_ends(state, view, a, c)
+                elif do == "past":
+                    yield self._move(state, a, "writes past the guard:", c, agent.stage + 1, Done("past"), effect=True)
+                elif do == "see":
+                    done = Done("pending", True)
+                    yield self._move(state, a, "sees", c, agent.stage + 1, done)
+                else:
+                    done = agent.calls[c]
+                    said = "another" if done.is_old else "equal"
+                    yield self._move(
+                        state, a, f"finds an {said} version of" if said == "equal" else "finds another version of",
+                        c, agent.stage + 1, done._replace(probe=said), mark="p",
+                    )  # fmt: skip
+
+    def _asking_moves(self, state: State, view: Callable[[], LogOf], a: int, c: int) -> Iterator[Move[State]]:
+        agent = state.agents[a]
+        if agent.wait == CLEARED:
+            yield self._recorded(state, a, c, "records that it begins to")
+        elif agent.wait == NOT_WAITING:
+            yield self._ask(state, view, a, c, "asks to", False)
+        else:
+            if agent.wait == WOKEN:
+                yield self._ask(state, view, a, c, "is woken, asks to", False)
+            last = self._ask(state, view, a, c, "gives up waiting, asks to", True)
+            yield last._replace(gives_up=agent.wait >= 0)
+
+    def _ask(self, state: State, view: Callable[[], LogOf], a: int, c: int, words: str, waited: bool) -> Move[State]:
+        agent = state.agents[a]
+        program = self.programs[agent.program]
+        call = program.calls[c]
+        touches = ((call.name, call.kind, None),)
+        self.asked += 1
+        decision = self.rules.admit(
+            view(), self.claim(state, a, c), touches, self.rules.least, len(state.order), 0, waited
+        )
+        if isinstance(decision, Admit):
+            if self.rules.is_atomic or call.kind == "read":
+                return self._recorded(state, a, c, words, ": admitted")
+            return self._set(state, a, agent._replace(wait=CLEARED), f"{words} {call.kind} {call.name}: cleared")
+        if isinstance(decision, Wait) and not waited:
+            blocker = decision.blocker.id if decision.patient else IMPATIENT
+            whom = f"waits for {'abc'[decision.blocker.id // _CALLS]}" if decision.patient else "may not wait"
+            return self._set(state, a, agent._replace(wait=blocker), f"{words} {call.kind} {call.name}: {whom}")
+        why = max((REASONS[raw.grade] for raw in decision.findings), key=REASONS.index, default="conflict")
+        return self._set(
+            state, a, agent._replace(wait=NOT_WAITING, stage=self._after_refusal(program, c)),
+            f"{words} {call.kind} {call.name}: refused, {why}",
+        )  # fmt: skip
+
+    def _after_refusal(self, program: Program, c: int) -> int:
+        """The stage at which an agent goes on whose call did not go well: behind a nested call, and else nowhere."""
+        if program.calls[c].parent is None:
+            return len(program.steps)
+        return 1 + max(place for place, step in enumerate(program.steps) if step.call == c)
+
+    def _recorded(self, state: State, a: int, c: int, words: str, said: str = "") -> Move[State]:
+        agent = state.agents[a]
+        call = self._call(agent, c)
+        is_whole = self.programs[agent.program].steps[agent.stage].do == "look"
+        id = call_id(a, c)
+        done = Done("ok", True) if is_whole else Done("pending")
+        after = agent._replace(wait=NOT_WAITING, stage=agent.stage + 1, calls=_with(agent.calls, c, done))
+        order = (*state.order, (id, "b"), (id, "e")) if is_whole else (*state.order, (id, "b"))
+        return self._set(state._replace(order=order), a, after, f"{words} {call.kind} {call.name}{said}")
+
+    def _read_ends(self, state: State, view: Callable[[], LogOf], a: int, c: int) -> Move[State]:
+        agent = state.agents[a]
+        program = self.programs[agent.program]
+        if program.calls[c].rests_on:
+            decision = may_return(view(), self.claim(state, a, c), self.rules.least, len(state.order), 0)
+            if isinstance(decision, Refuse):
+                return self._move(state, a, "is not given", c, len(program.steps), Done("refused"), mark="e")
+        done = agent.calls[c]
+        return self._move(state, a, "has read", c, agent.stage + 1, done._replace(outcome="ok"), mark="e")
+
+    def _write_moves(self, state: State, a: int, c: int) -> Iterator[Move[State]]:
+        agent = state.agents[a]
+        program = self.programs[agent.program]
+        done = agent.calls[c]
+        if not done.acted:
+            yield self._move(state, a, "changes", c, agent.stage + 1, done._replace(acted=True), effect=True)
+        settled = 1 + max(place for place, step in enumerate(program.steps) if step.call == c)
+        for outcome in ("ok", "error", "unknown") if done.acted else ("failed", "error", "unknown"):
+            stage = settled if outcome == "ok" else self._after_refusal(program, c)
+            yield self._move(
+                state, a, f"settles as {outcome} its write of", c, stage, done._replace(outcome=outcome), mark="e"
+            )
+
+    def _lost_moves(self, state: State, a: int, c: int, done: Done) -> Iterator[Move[State]]:
+        agent = state.agents[a]
+        has_lapsed = done.outcome == LAPSED
+        if not done.acted and (not has_lapsed or self.rules.lands_after_lapse):
+            yield self._move(
+                state, a, "late, changes", c, agent.stage, done._replace(acted=True), effect=True, is_late=True
+            )
+        if not has_lapsed:
+            lapsed = done._replace(outcome=LAPSED)
+            yield self._move(state, a, "can no longer change", c, agent.stage, lapsed, mark="u")
+            order = tuple(each for each in state.order if each != (call_id(a, c), "e"))
+            for outcome in ("ok", "error") if done.acted else ("failed", "error"):
+                yield self._move(
+                    state._replace(order=order), a, f"learns to be {outcome} its lost write of", c, agent.stage,
+                    done._replace(outcome=outcome), mark="e",
+                )  # fmt: skip
+
+    # -- states
+
+    def _call(self, agent: Agent, c: int) -> Any:
+        return self.programs[agent.program].calls[c]
+
+    def _move(
+        self,
+        state: State,
+        a: int,
+        words: str,
+        c: int,
+        stage: int,
+        done: Done,
+        mark: str | None = None,
+        effect: bool = False,
+        is_late: bool = False,
+    ) -> Move[State]:
+        """The agent's call becomes ``done``; an effect makes what others saw of that resource old."""
+        agents = list(state.agents)
+        agent = agents[a]
+        name = self._call(agent, c).name
+        broken = None
+        if effect:
+            if not is_late or self.rules.late_effects_count:
+                premises = (agent.calls[each] for each in self._closures[agent.program][c])
+                if any(each.is_old for each in premises):
+                    broken = SUPERSEDED_EFFECT
+            for o, each in enumerate(agents):
+                if o != a and each.program >= 0:
+                    agents[o] = each._replace(calls=tuple(self._aged(each, k, name) for k in range(len(each.calls))))
+        agents[a] = agent._replace(stage=stage, calls=_with(agent.calls, c, done))
+        order = state.order if mark is None else (*state.order, (call_id(a, c), mark))
+        return Move(f"{'abc'[a]} {words} {name}", self.normal(State(tuple(agents), order)), broken)
+
+    def _aged(self, agent: Agent, k: int, name: str) -> Done:
+        done = agent.calls[k]
+        if done.acted and conflict(self._call(agent, k).name, name):
+            return done._replace(is_old=True)
+        return done
+
+    def _set(self, state: State, a: int, agent: Agent, words: str) -> Move[State]:
+        agents = (*state.agents[:a], agent, *state.agents[a + 1 :])
+        return Move(f"{'abc'[a]} {words}", self.normal(State(agents, state.order)))
+
+    def normal(self, state: State) -> State:
+        """Wake who waits for nothing any more and, if reduced, forget what no later question can depend on.
+
+        Forgotten are premises that nobody will rest on, settled writes that ended before every premise of their resource
+        began, and the order of endpoints that no rule compares: of two reads, of two settled writes, of different names.
+        """
+        if not self.is_reduced:
+            return State(self._woken(state.agents), state.order)
+        live = [self._live(agent) for agent in state.agents]
+        since = self._seen_since(state, live)
+        agents = []
+        for a, agent in enumerate(state.agents):
+            if agent.program >= 0:
+                calls = tuple([self._kept(state, a, c, done, live[a], since) for c, done in enumerate(agent.calls)])
+                if agent.stage == self._ends[agent.program] and all(done is NOTHING for done in calls):
+                    agent = FINISHED
+                elif calls != agent.calls:
+                    agent = Agent(agent.program, agent.stage, agent.wait, calls)
+            agents.append(agent)
+        woken = self._woken(agents)
+        return State(woken, self.in_one_order(woken, state.order, live))
+
+    def _woken(self, agents: Sequence[Agent]) -> tuple[Agent, ...]:
+        return tuple(
+            agent._replace(wait=WOKEN) if agent.wait >= 0 and not _is_pending(agents, agent.wait) else agent
+            for agent in agents
+        )
+
+    def _seen_since(self, state: State, live: Sequence[frozenset[int]]) -> dict[str, int]:
+        """Where the first premise of each name began that is still rested on."""
+        since: dict[str, int] = {}
+        for place, (id, mark) in enumerate(state.order):
+            a, c = call_of(id)
+            if mark == "b" and c in live[a]:
+                since.setdefault(self._call(state.agents[a], c).name, place)
+        return since
+
+    def _live(self, agent: Agent) -> frozenset[int]:
+        """The calls that this one's pending calls and calls to come rest on."""
+        if agent.program < 0:
+            return _NONE
+        live = self._to_come[agent.program][agent.stage]
+        for c, done in enumerate(agent.calls):
+            if done.outcome == "pending" or (done.outcome == "unknown" and self.rules.late_effects_count):
+                live |= self._closures[agent.program][c]
+        return live
+
+    def _kept(self, state: State, a: int, c: int, done: Done, live: frozenset[int], since: dict[str, int]) -> Done:
+        """What is still known of a call."""
+        if done is NOTHING or done.outcome == "pending":
+            return done
+        if c in live:
+            return done if done.outcome == "ok" else NOTHING
+        call, id = self._call(state.agents[a], c), call_id(a, c)
+        if call.kind == "read" or done.outcome in ("failed", "refused", "past"):
+            return NOTHING
+        if done.outcome == "unknown" or (self.rules.lands_after_lapse and not done.acted):
+            return Done(done.outcome, done.acted)
+        end = state.order.index((id, "u" if done.outcome == LAPSED else "e"))
+        return Done(done.outcome, True) if end > since.get(call.name, end) else NOTHING
+
+    def in_one_order(
+        self, agents: Sequence[Agent], order: Sequence[tuple[int, str]], live: Sequence[frozenset[int]] = ()
+    ) -> tuple[tuple[int, str], ...]:
+        """The endpoints of calls that are known, in the one order that stands for all that differ in what commutes.
+
+        It is Foata's normal form: each endpoint as early as the endpoints before it allow that do not commute with it.
+        """
+        live = live or [self._live(agent) for agent in agents]
+        levels: list[tuple[int, tuple[int, str], str, bool, bool, bool]] = []
+        for endpoint in order:
+            a, c = call_of(endpoint[0])
+            agent = agents[a]
+            if not agent.calls or agent.calls[c] is NOTHING:
+                continue
+            call = self.programs[agent.program].calls[c]
+            name, writes, looks = call.name, call.kind == "write", c in live[a] or call.kind == "read"
+            begins = writes and agent.calls[c].outcome == "pending"
+            level = 0
+            for before, (id, _), its_name, it_writes, it_looks, it_begins in levels:
+                if before >= level and (
+                    (begins and it_begins)
+                    or id == endpoint[0]
+                    or (its_name == name and ((writes and it_looks) or (looks and it_writes)))
+                ):
+                    level = before + 1
+            levels.append((level, endpoint, name, writes, looks, begins))
+        levels.sort()
+        return tuple([each[1] for each in levels])
+
+
+def _is_pending(agents: Sequence[Agent], id: int) -> bool:
+    a, c = call_of(id)
+    return bool(agents[a].calls) and agents[a].calls[c].outcome == "pending"
+
+
+_NONE: frozenset[int] = frozenset()
+
+
+def _with(calls: tuple[Done, ...], c: int, done: Done) -> tuple[Done, ...]:
+    return (*calls[:c], done, *calls[c + 1 :])
