@@ -14,7 +14,7 @@ class Symmetry:
     """Renamings of the agents and of the two resources. Programs must be closed under the exchange of the resources."""
 
     def __init__(self, machine: Machine, agents: int) -> None:
-        self._machine = machine
+        self.machine = machine
         self._order = 2 * factorial(agents)
         programs = machine.programs
         self._swapped = [
@@ -60,7 +60,7 @@ class Symmetry:
             for agent in chosen
         )
         order = [(renamed(id), mark) for id, mark in state.order]
-        return State(after, self._machine.in_one_order(after, order))
+        return State(after, self.machine.in_one_order(after, order))
 
 
 def _signature(agent: Agent) -> tuple[object, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import pytest
@@ -13,9 +14,17 @@ from .programs import RESOURCES, Program, chain, derived, nested, plain, probing
 from .symmetry import Symmetry
 
 
-def every(program: Callable[..., Program], *whole: bool) -> list[Program]:
+def every(program: Callable[..., Program], *whole: bool) -> tuple[Program, ...]:
     """The program for each choice of what it reads and writes."""
-    return [program(one, two, *whole) for one in RESOURCES for two in RESOURCES]
+    return tuple(program(one, two, *whole) for one in RESOURCES for two in RESOURCES)
+
+
+@cache
+def searched(programs: tuple[Program, ...], agents: int) -> tuple[Symmetry, Explored[State]]:
+    """What a search up to renaming finds."""
+    machine = Machine(programs)
+    symmetry = Symmetry(machine, agents)
+    return symmetry, explore(machine.starts(agents), machine.moves, machine.is_over, symmetry.normal)
 
 
 FAMILIES = {
@@ -31,9 +40,7 @@ FAMILIES = {
 def test_no_admitted_write_takes_effect_on_a_superseded_premise(family: str) -> None:
     """Nor does any run deadlock, and each ends, so that each wait does: with no agent that gives up where it could wait."""
     programs, agents, up_to_renaming, in_all = FAMILIES[family]
-    machine = Machine(programs)
-    symmetry = Symmetry(machine, agents)
-    explored = explore(machine.starts(agents), machine.moves, machine.is_over, symmetry.normal)
+    symmetry, explored = searched(programs, agents)
     assert explored.story is None
     assert is_acyclic(explored.successors)
     assert up_to_renaming == len(explored.states)
@@ -57,9 +64,7 @@ def explored_whole(programs: Sequence[Program], is_reduced: bool = True) -> tupl
 
 def test_renaming_and_counting_agree() -> None:
     """The states up to renaming stand for exactly the states that a search without renaming finds."""
-    machine = Machine(every(plain))
-    symmetry = Symmetry(machine, 2)
-    explored = explore(machine.starts(2), machine.moves, machine.is_over, symmetry.normal)
+    symmetry, explored = searched(every(plain), 2)
     whole, _ = explored_whole(every(plain))
     assert {symmetry.normal(state) for state in whole.states} == set(explored.states)
     assert sum(map(symmetry.size, explored.states)) == len(whole.states)

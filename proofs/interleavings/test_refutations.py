@@ -85,7 +85,7 @@ STORIES = {
         b changes y
         and its premise is superseded
         """),
-    "a writer past the guard": (SHIPPED, [*PLAIN, outsider("x"), outsider("y")], """
+    "a writer past the guard": (SHIPPED, (*PLAIN, outsider("x"), outsider("y")), """
         a asks to read x: admitted
         a asks to write x: admitted
         b writes past the guard: x

@@ -1,0 +1,58 @@
+"""Law L7 in a TLA+ model: TLC finds the states that the search over the shipped code finds, neither more nor fewer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import tlc
+from .coarse import Coarse, CoarseState, coarse, renamed
+from .programs import plain
+from .test_interleavings import every, searched
+
+
+@pytest.fixture(autouse=True)
+def installed() -> None:
+    """Where continuous integration runs, what is missing is an error; elsewhere the test is skipped."""
+    reason = tlc.missing()
+    if reason is not None:
+        assert not os.environ.get("CI"), reason
+        pytest.skip(reason)
+
+
+def read(state: Mapping[str, Any]) -> CoarseState:
+    """A state of TLC's."""
+    fields = [state[name] for name in Coarse._fields]
+    agents = [Coarse(*of_one)._replace(before=tuple(sorted(of_one[4]))) for of_one in zip(*fields, strict=True)]
+    return tuple(agents), tuple(state["queue"])
+
+
+STATES = {2: 929, 3: 40417}
+"""How many states the model has."""
+
+CHECKS = {
+    2: ("INVARIANT NoSupersededEffect", "INVARIANT NoDeadlock", "PROPERTY EveryRunEnds"),
+    3: ("INVARIANT NoSupersededEffect",),
+}
+
+
+@pytest.mark.parametrize("agents", STATES)
+def test_the_model_and_the_code_are_one_machine(agents: int, tmp_path: Path) -> None:
+    """TLC finds no error, and its states are those of the search, in the model's terms."""
+    run = tlc.run(agents, "shipped", tmp_path, *CHECKS[agents])
+    assert run.is_without_error(), run.said
+    assert STATES[agents] == run.distinct()
+    symmetry, explored = searched(every(plain, True), agents)
+    once = {coarse(symmetry.machine, state) for state in explored.states}
+    assert {each for state in once for each in renamed(state)} == set(map(read, run.states))
+
+
+@pytest.mark.parametrize("policy", ["unpinned", "split"])
+def test_the_model_refutes_what_is_wrong(policy: str, tmp_path: Path) -> None:
+    """TLC finds the write on a superseded premise where nothing is pinned, and where check and record are two steps."""
+    run = tlc.run(2, policy, tmp_path, "INVARIANT NoSupersededEffect")
+    assert "Invariant NoSupersededEffect is violated." in run.said, run.said
