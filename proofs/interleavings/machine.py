@@ -124,19 +124,18 @@ class Machine:
         self.programs = tuple(programs)
         self.rules = rules
         self.is_reduced = is_reduced
-        self._closures = [[self._closure(each, call) for call in range(len(each.calls))] for each in self.programs]
+        self.closures = [[self._closure(each, call) for call in range(len(each.calls))] for each in self.programs]
         self._to_come = [
             [
                 frozenset(
                     premise for step in each.steps[stage:] if step.do in ("begin", "look", "probe")
-                    for premise in self._closures[place][step.call] | ({step.call} if step.do == "probe" else set())
+                    for premise in self.closures[place][step.call] | ({step.call} if step.do == "probe" else set())
                 )
                 for stage in range(len(each.steps) + 1)
             ]
             for place, each in enumerate(self.programs)
         ]  # fmt: skip
         self._ends = [len(each.steps) for each in self.programs]
-        self.asked = 0
 
     @staticmethod
     def _closure(program: Program, call: int) -> frozenset[int]:
@@ -206,6 +205,24 @@ class Machine:
             for agent in state.agents
         )
 
+    # -- questions
+
+    def asking(self, state: State) -> Iterator[tuple[int, int]]:
+        """The agents that are about to ask for a write, with the call that it is."""
+        for a, agent in enumerate(state.agents):
+            if agent.program >= 0 and agent.stage < self._ends[agent.program] and agent.wait != CLEARED:
+                do, c = self.programs[agent.program].steps[agent.stage]
+                if do == "begin" and self._call(agent, c).kind == "write":
+                    yield a, c
+
+    def decide(self, view: LogOf, state: State, a: int, c: int, waited: bool = False) -> Decision:
+        """What the rules say to an agent that asks for a call."""
+        call = self._call(state.agents[a], c)
+        touches = ((call.name, call.kind, None),)
+        return self.rules.admit(
+            view, self.claim(state, a, c), touches, self.rules.least, len(state.order), 0, waited
+        )
+
     # -- moves
 
     def moves(self, state: State) -> Iterator[Move[State]]:
@@ -261,11 +278,7 @@ class Machine:
         agent = state.agents[a]
         program = self.programs[agent.program]
         call = program.calls[c]
-        touches = ((call.name, call.kind, None),)
-        self.asked += 1
-        decision = self.rules.admit(
-            view(), self.claim(state, a, c), touches, self.rules.least, len(state.order), 0, waited
-        )
+        decision = self.decide(view(), state, a, c, waited)
         if isinstance(decision, Admit):
             if self.rules.is_atomic or call.kind == "read":
                 return self._recorded(state, a, c, words, ": admitted")
@@ -360,7 +373,7 @@ class Machine:
         broken = None
         if effect:
             if not is_late or self.rules.late_effects_count:
-                premises = (agent.calls[each] for each in self._closures[agent.program][c])
+                premises = (agent.calls[each] for each in self.closures[agent.program][c])
                 if any(each.is_old for each in premises):
                     broken = SUPERSEDED_EFFECT
             for o, each in enumerate(agents):
@@ -424,7 +437,7 @@ class Machine:
         live = self._to_come[agent.program][agent.stage]
         for c, done in enumerate(agent.calls):
             if done.outcome == "pending" or (done.outcome == "unknown" and self.rules.late_effects_count):
-                live |= self._closures[agent.program][c]
+                live |= self.closures[agent.program][c]
         return live
 
     def _kept(self, state: State, a: int, c: int, done: Done, live: frozenset[int], since: dict[str, int]) -> Done:

@@ -53,7 +53,7 @@ def run(agents: int, policy: str, folder: Path, *checks: str) -> Run:
     shutil.copy(MODEL, folder)
     (folder / "Guard.cfg").write_text("\n".join(lines) + "\n")
     command = [
-        "java", "-XX:+UseSerialGC", "-Xmx1g", "-cp", str(_jar()), "tlc2.TLC", "-workers", "1",
+        "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g", "-cp", str(_jar()), "tlc2.TLC", "-workers", "1",
         "-metadir", str(folder / "meta"), "-dump", str(folder / "states"), "-config", "Guard.cfg", "Guard.tla",
     ]  # fmt: skip
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
