@@ -13,8 +13,9 @@ from typing import NamedTuple
 from intervalguard.kernel.staleness import SUPERSEDED, judge
 from intervalguard.kernel.views import Entry
 
-from .machine import CLEARED, NOT_WAITING, WOKEN, Machine, State, call_id, call_of
+from .machine import Machine
 from .programs import other
+from .states import CLEARED, NOT_WAITING, WOKEN, State, call_id, call_of
 
 READ, WRITE = range(2)
 """The places of the two calls of each program here."""
@@ -54,7 +55,8 @@ def coarse(machine: Machine, state: State) -> CoarseState:
             agents.append(ENDED)
             continue
         calls = machine.programs[agent.program].calls
-        mark, before = 0, ()
+        mark = 0
+        before: tuple[int, ...] = ()
         if agent.stage == WRITE:
             found = judge(settled, machine.claim(state, a, WRITE), len(state.order), 0)
             mark = 0 if not found else 2 if found[0].grade == SUPERSEDED else 1

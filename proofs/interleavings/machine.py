@@ -11,143 +11,23 @@ counts as unknown from then on, may take effect until that time has come, and ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import product
-from typing import Any, NamedTuple
 
-from intervalguard.kernel.admission import Admit, Decision, Refuse, Wait, admit, may_return, pinned
-from intervalguard.kernel.events import conflict
-from intervalguard.kernel.staleness import REASONS, Claim, Grade, Probe
-from intervalguard.kernel.views import Entry, Extra, Key, SequenceView, Spared
+from intervalguard.kernel.admission import Admit, Decision, Refuse, Wait, may_return
+from intervalguard.kernel.staleness import REASONS, Claim, Probe
+from intervalguard.kernel.views import Entry, Extra
 
 from .breadth_first import Move
 from .programs import Program
-
-NOT_WAITING, WOKEN, IMPATIENT, CLEARED = -1, -2, -3, -4
-"""What an agent that waits for no call may be: not asking yet, told that its blocker has settled, told not to wait, or
-let through and not recorded yet, where that is not one step."""
-
-_CALLS = 8
-"""An agent makes fewer calls than this, so that ``agent * _CALLS + call`` names a call."""
-
-
-def call_id(agent: int, call: int) -> int:
-    return agent * _CALLS + call
-
-
-def call_of(id: int) -> tuple[int, int]:
-    """The agent and the place of the call in its program."""
-    return divmod(id, _CALLS)
-
-
-class Done(NamedTuple):
-    """What became of a call. ``acted``: a read has seen the world, a write has changed it. ``is_old``: what was seen has
-    been changed by another agent since. ``probe`` is what a look at the version said."""
-
-    outcome: str
-    acted: bool = False
-    is_old: bool = False
-    probe: str = ""
-
-
-class Agent(NamedTuple):
-    """``stage`` is the place of its next step; ``wait`` the call that it waits for, or one of the constants above."""
-
-    program: int
-    stage: int
-    wait: int
-    calls: tuple[Done, ...]
-
-
-class State(NamedTuple):
-    """``order`` are the endpoints in the log: the call, and ``b`` for its begin, ``e`` for its end, ``p`` for a probe of
-    it, ``u`` for the time from which it can land no longer."""
-
-    agents: tuple[Agent, ...]
-    order: tuple[tuple[int, str], ...]
-
-
-LAPSED = "lapsed"
-"""The outcome of a lost call from the time on until which it may land."""
-
-NOTHING = Done("")
-"""A call that has not begun, or of which nothing more is asked."""
-
-FINISHED = Agent(-1, 0, NOT_WAITING, ())
-
-
-class LogOf(SequenceView):
-    """The shipped executable view over entries, with the two questions that admission adds, by looking at each event."""
-
-    def __init__(self, entries: list[Entry]) -> None:
-        self.entries = entries
-        self._by_id = {each.id: each for each in entries}
-
-    def in_flight(self) -> bool:
-        return any(
-            each.kind == "write" and (each.outcome == "pending" or (each.outcome == "unknown" and each.extra is None))
-            for each in self.entries
-        )
-
-    def pins(self, keys: Sequence[Key]) -> Sequence[str]:
-        return pinned(self, keys)
-
-    def first_pinning(self, name: str, spared: Spared) -> tuple[Entry, str] | None:
-        for each in sorted(self.entries, key=lambda each: each.start):
-            if each.kind == "write" and each.outcome == "pending" and each.depends_on and not spared(each):
-                for pin in self.pins(each.depends_on):
-                    if conflict(pin, name):
-                        return each, pin
-        return None
-
-
-class Rules(NamedTuple):
-    """The policy that the agents run under. The defaults are what is shipped; the rest is what the refutations change."""
-
-    admit: Callable[..., Decision] = admit
-    view: type[LogOf] = LogOf
-    least: Grade | None = 0
-    is_atomic: bool = True
-    lands_after_lapse: bool = False
-    late_effects_count: bool = False
-
-
-SHIPPED = Rules()
+from .reduction import Reduction
+from .states import CLEARED, IMPATIENT, LAPSED, NOT_WAITING, NOTHING, WOKEN, Agent, Done, LogOf, State, call_id, call_of
 
 SUPERSEDED_EFFECT = "and its premise is superseded"
 
 
-class Machine:
-    """``programs`` run under ``rules``. ``is_reduced`` forgets what no later question can depend on."""
-
-    def __init__(self, programs: Sequence[Program], rules: Rules = SHIPPED, is_reduced: bool = True) -> None:
-        self.programs = tuple(programs)
-        self.rules = rules
-        self.is_reduced = is_reduced
-        self.closures = [[self._closure(each, call) for call in range(len(each.calls))] for each in self.programs]
-        self._to_come = [
-            [
-                frozenset(
-                    premise for step in each.steps[stage:] if step.do in ("begin", "look", "probe")
-                    for premise in self.closures[place][step.call] | ({step.call} if step.do == "probe" else set())
-                )
-                for stage in range(len(each.steps) + 1)
-            ]
-            for place, each in enumerate(self.programs)
-        ]  # fmt: skip
-        self._ends = [len(each.steps) for each in self.programs]
-
-    @staticmethod
-    def _closure(program: Program, call: int) -> frozenset[int]:
-        found: set[int] = set()
-        stack = list(program.calls[call].rests_on)
-        while stack:
-            premise = stack.pop()
-            if premise not in found:
-                found.add(premise)
-                if program.calls[premise].kind == "read":
-                    stack += program.calls[premise].rests_on
-        return frozenset(found)
+class Machine(Reduction):
+    """Agents that run the programs under the rules, every interleaving of them."""
 
     def starts(self, agents: int) -> list[State]:
         """Every choice of a program for each agent."""
@@ -195,14 +75,6 @@ class Machine:
             None if call.parent is None else call_id(a, call.parent),
             tuple(call_id(a, each) for each in call.rests_on),
             probes or None,
-        )
-
-    def is_over(self, state: State) -> bool:
-        """Whether every agent has ended, and no lost write may land."""
-        return all(
-            agent.program < 0
-            or (agent.stage == self._ends[agent.program] and all(done.outcome != "unknown" for done in agent.calls))
-            for agent in state.agents
         )
 
     # -- questions
@@ -285,7 +157,7 @@ class Machine:
             return self._set(state, a, agent._replace(wait=CLEARED), f"{words} {call.kind} {call.name}: cleared")
         if isinstance(decision, Wait) and not waited:
             blocker = decision.blocker.id if decision.patient else IMPATIENT
-            whom = f"waits for {'abc'[decision.blocker.id // _CALLS]}" if decision.patient else "may not wait"
+            whom = f"waits for {'abc'[call_of(decision.blocker.id)[0]]}" if decision.patient else "may not wait"
             return self._set(state, a, agent._replace(wait=blocker), f"{words} {call.kind} {call.name}: {whom}")
         why = max((REASONS[raw.grade] for raw in decision.findings), key=REASONS.index, default="conflict")
         return self._set(
@@ -349,10 +221,7 @@ class Machine:
                     done._replace(outcome=outcome), mark="e",
                 )  # fmt: skip
 
-    # -- states
-
-    def _call(self, agent: Agent, c: int) -> Any:
-        return self.programs[agent.program].calls[c]
+    # -- what a move leads to
 
     def _move(
         self,
@@ -385,111 +254,13 @@ class Machine:
 
     def _aged(self, agent: Agent, k: int, name: str) -> Done:
         done = agent.calls[k]
-        if done.acted and conflict(self._call(agent, k).name, name):
+        if done.acted and self._call(agent, k).name == name:
             return done._replace(is_old=True)
         return done
 
     def _set(self, state: State, a: int, agent: Agent, words: str) -> Move[State]:
         agents = (*state.agents[:a], agent, *state.agents[a + 1 :])
         return Move(f"{'abc'[a]} {words}", self.normal(State(agents, state.order)))
-
-    def normal(self, state: State) -> State:
-        """Wake who waits for nothing any more and, if reduced, forget what no later question can depend on.
-
-        Forgotten are premises that nobody will rest on, settled writes that ended before every premise of their resource
-        began, and the order of endpoints that no rule compares: of two reads, of two settled writes, of different names.
-        """
-        if not self.is_reduced:
-            return State(self._woken(state.agents), state.order)
-        live = [self._live(agent) for agent in state.agents]
-        since = self._seen_since(state, live)
-        agents = []
-        for a, agent in enumerate(state.agents):
-            if agent.program >= 0:
-                calls = tuple([self._kept(state, a, c, done, live[a], since) for c, done in enumerate(agent.calls)])
-                if agent.stage == self._ends[agent.program] and all(done is NOTHING for done in calls):
-                    agent = FINISHED
-                elif calls != agent.calls:
-                    agent = Agent(agent.program, agent.stage, agent.wait, calls)
-            agents.append(agent)
-        woken = self._woken(agents)
-        return State(woken, self.in_one_order(woken, state.order, live))
-
-    def _woken(self, agents: Sequence[Agent]) -> tuple[Agent, ...]:
-        return tuple(
-            agent._replace(wait=WOKEN) if agent.wait >= 0 and not _is_pending(agents, agent.wait) else agent
-            for agent in agents
-        )
-
-    def _seen_since(self, state: State, live: Sequence[frozenset[int]]) -> dict[str, int]:
-        """Where the first premise of each name began that is still rested on."""
-        since: dict[str, int] = {}
-        for place, (id, mark) in enumerate(state.order):
-            a, c = call_of(id)
-            if mark == "b" and c in live[a]:
-                since.setdefault(self._call(state.agents[a], c).name, place)
-        return since
-
-    def _live(self, agent: Agent) -> frozenset[int]:
-        """The calls that this one's pending calls and calls to come rest on."""
-        if agent.program < 0:
-            return _NONE
-        live = self._to_come[agent.program][agent.stage]
-        for c, done in enumerate(agent.calls):
-            if done.outcome == "pending" or (done.outcome == "unknown" and self.rules.late_effects_count):
-                live |= self.closures[agent.program][c]
-        return live
-
-    def _kept(self, state: State, a: int, c: int, done: Done, live: frozenset[int], since: dict[str, int]) -> Done:
-        """What is still known of a call."""
-        if done is NOTHING or done.outcome == "pending":
-            return done
-        if c in live:
-            return done if done.outcome == "ok" else NOTHING
-        call, id = self._call(state.agents[a], c), call_id(a, c)
-        if call.kind == "read" or done.outcome in ("failed", "refused", "past"):
-            return NOTHING
-        if done.outcome == "unknown" or (self.rules.lands_after_lapse and not done.acted):
-            return Done(done.outcome, done.acted)
-        end = state.order.index((id, "u" if done.outcome == LAPSED else "e"))
-        return Done(done.outcome, True) if end > since.get(call.name, end) else NOTHING
-
-    def in_one_order(
-        self, agents: Sequence[Agent], order: Sequence[tuple[int, str]], live: Sequence[frozenset[int]] = ()
-    ) -> tuple[tuple[int, str], ...]:
-        """The endpoints of calls that are known, in the one order that stands for all that differ in what commutes.
-
-        It is Foata's normal form: each endpoint as early as the endpoints before it allow that do not commute with it.
-        """
-        live = live or [self._live(agent) for agent in agents]
-        levels: list[tuple[int, tuple[int, str], str, bool, bool, bool]] = []
-        for endpoint in order:
-            a, c = call_of(endpoint[0])
-            agent = agents[a]
-            if not agent.calls or agent.calls[c] is NOTHING:
-                continue
-            call = self.programs[agent.program].calls[c]
-            name, writes, looks = call.name, call.kind == "write", c in live[a] or call.kind == "read"
-            begins = writes and agent.calls[c].outcome == "pending"
-            level = 0
-            for before, (id, _), its_name, it_writes, it_looks, it_begins in levels:
-                if before >= level and (
-                    (begins and it_begins)
-                    or id == endpoint[0]
-                    or (its_name == name and ((writes and it_looks) or (looks and it_writes)))
-                ):
-                    level = before + 1
-            levels.append((level, endpoint, name, writes, looks, begins))
-        levels.sort()
-        return tuple([each[1] for each in levels])
-
-
-def _is_pending(agents: Sequence[Agent], id: int) -> bool:
-    a, c = call_of(id)
-    return bool(agents[a].calls) and agents[a].calls[c].outcome == "pending"
-
-
-_NONE: frozenset[int] = frozenset()
 
 
 def _with(calls: tuple[Done, ...], c: int, done: Done) -> tuple[Done, ...]:

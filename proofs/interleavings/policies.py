@@ -9,7 +9,7 @@ from intervalguard.kernel.admission import ADMITTED, Decision, Touch, Wait, admi
 from intervalguard.kernel.staleness import EXPIRED, Claim, Grade
 from intervalguard.kernel.views import Key, Position
 
-from .machine import LogOf, Rules
+from .states import LogOf, Rules
 
 
 class Unpinned(LogOf):

@@ -118,7 +118,7 @@ class Schedule:
             self._abandon_next(worker)
             return
         can_go_on = worker in ready
-        if can_go_on:
+        if worker is not None and can_go_on:
             ready = [worker, *(each for each in ready if each is not worker)] if self._left else [worker]
         chosen = ready[0] if len(ready) == 1 else ready[self._choose(len(ready))]
         if can_go_on and chosen is not worker:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, permutations, product
 from math import factorial
 
-from .machine import Agent, Machine, State, call_id, call_of
+from .machine import Machine
 from .programs import Program, other
+from .states import Agent, State, call_id, call_of
 
 
 class Symmetry:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from .breadth_first import Explored, Move, explore, is_acyclic
-from .machine import Machine, State
+from .machine import Machine
 from .programs import RESOURCES, Program, chain, derived, nested, plain, probing
+from .states import State
 from .symmetry import Symmetry
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from intervalguard.kernel.admission import Admit, admit
+from intervalguard.kernel.admission import Admit, Wait, admit
 from intervalguard.kernel.staleness import Claim
 from intervalguard.logs import MemoryLog, memory
 from intervalguard.logs.calls import Origin
@@ -108,6 +108,7 @@ class WakesLate(MemoryLog):
     def admit(self, *asked: Any, wake: Any = None, **options: Any) -> Any:
         decision, first = super().admit(*asked, **options)
         if first is None:
+            assert isinstance(decision, Wait)
             with self._lock:
                 self._waiters.setdefault(decision.blocker.call, {})[wake] = None
         return decision, first

@@ -42,13 +42,16 @@ CHECKS = {
 
 @pytest.mark.parametrize("agents", STATES)
 def test_the_model_and_the_code_are_one_machine(agents: int, tmp_path: Path) -> None:
-    """TLC finds no error, and its states are those of the search, in the model's terms."""
-    run = tlc.run(agents, "shipped", tmp_path, *CHECKS[agents])
+    """TLC finds no error, and as many states as the search, in the model's terms; of two agents the very same."""
+    run = tlc.run(agents, "shipped", tmp_path, *CHECKS[agents], is_dumped=agents == 2)
     assert run.is_without_error(), run.said
     assert STATES[agents] == run.distinct()
     symmetry, explored = searched(every(plain, True), agents)
     once = {coarse(symmetry.machine, state) for state in explored.states}
-    assert {each for state in once for each in renamed(state)} == set(map(read, run.states))
+    searched_states = {each for state in once for each in renamed(state)}
+    assert STATES[agents] == len(searched_states)
+    if agents == 2:
+        assert searched_states == set(map(read, run.states))
 
 
 @pytest.mark.parametrize("policy", ["unpinned", "split"])
