@@ -63,6 +63,13 @@ def explored_whole(programs: Sequence[Program], is_reduced: bool = True) -> tupl
     return explored, words
 
 
+def test_a_run_without_end_is_noticed() -> None:
+    """A state that is reached from itself, at once or by way of others, is a run that never ends."""
+    assert is_acyclic([[1, 2], [2], []])
+    assert not is_acyclic([[0]])
+    assert not is_acyclic([[1], [2], [1]])
+
+
 def test_renaming_and_counting_agree() -> None:
     """The states up to renaming stand for exactly the states that a search without renaming finds."""
     symmetry, explored = searched(every(plain), 2)
