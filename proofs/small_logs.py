@@ -8,10 +8,12 @@ A field is chosen when it is first asked for, so where the rule never looks at o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from kernels import Kernel
-from symbolic import Executor, Number
+from symbolic import Executor, Number, Refuted
+
+T = TypeVar("T")
 
 FORMS: dict[str, tuple[str, bool, bool]] = {
     "ok": ("ok", True, False),
@@ -25,6 +27,10 @@ FORMS: dict[str, tuple[str, bool, bool]] = {
     "lost but ended until": ("unknown", True, True),
 }
 """The ways in which an event may stand: its outcome, whether it has an end, and whether it is known until when it lands."""
+
+
+Place = tuple[str, str | None]
+"""A call, and the call that it was made in."""
 
 
 class Finding(NamedTuple):
@@ -56,19 +62,21 @@ class SmallLogs:
         kind: str | Sequence[str] = "write",
         name: str | Sequence[str] = "a",
         form: str | Sequence[str] = "ok",
-        call: str | Sequence[str] = "",
-        parent: str | Sequence[str | None] | None = None,
+        place: Sequence[Place] = (),
         depends_on: Sequence[Any] = (),
         seen: bool | Sequence[bool] = False,
         window: Any = None,
     ) -> Any:
-        """One event; what is given as several is chosen among these. ``seen`` is whether it gives the instant seen."""
+        """One event; what is given as several is chosen among these.
+
+        ``place`` are its calls, by default its own, made in none; ``seen`` is whether it gives the instant seen.
+        """
         run, views = self.run, self.kernel.views
 
         def pick(field: str, given: Any) -> Callable[[], Any]:
-            return lambda: given if given is None or isinstance(given, str | bool) else run.choose(f"{field} of {id}", given)
+            return lambda: given if isinstance(given, str | bool) else run.choose(f"{field} of {id}", given)
 
-        form_of, seen_of = pick("form", form), pick("seen", seen)
+        form_of, seen_of, place_of = pick("form", form), pick("seen", seen), pick("call", place or [(id, None)])
 
         def extra() -> Any:
             until = self.number(f"{id}.until") if FORMS[form_of()][2] else None
@@ -90,8 +98,8 @@ class SmallLogs:
             "outcome": lambda: FORMS[form_of()][0],
             "end": lambda: self.number(f"{id}.end") if FORMS[form_of()][1] else None,
             "extra": extra,
-            "call": pick("call", call or id),
-            "parent": pick("parent", parent),
+            "call": lambda: place_of()[0],
+            "parent": lambda: place_of()[1],
         }
         entry = object.__new__(Lazy)
         entry.id = id
@@ -121,3 +129,12 @@ class SmallLogs:
             )
             for raw in staleness.judge(view, claim, at, at if now is None else now)
         }
+
+    def prove(self, body: Callable[[], T]) -> list[T]:
+        """What ``body`` returns on each of its paths; none of them may raise."""
+        values = []
+        for leaf in self.run.explore(body):
+            if leaf.error is not None:
+                raise Refuted(f"the rule raises {leaf.error!r} where {leaf.answers}")
+            values.append(cast(T, leaf.value))
+        return values
