@@ -31,12 +31,23 @@ class Against(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """``user`` rests on the event ``id``, by ``keys``: directly the call judged, or one that it is derived from."""
+    """``user`` rests by ``key``, one of its ``keys``, on an event: directly the call judged, or one that it is derived from.
+
+    A key is the event's id, or that and the only part of its name that counts.
+    """
 
     user: str
-    keys: tuple[str, ...]
-    id: str
+    keys: tuple[Any, ...]
+    key: Any
     direct: bool
+
+    @property
+    def id(self) -> str:
+        return id_of(self.key)
+
+
+def id_of(key: Any) -> str:
+    return str(key if isinstance(key, str) else key[0])
 
 
 def conflicting(one: str, other: str) -> bool:
@@ -62,7 +73,7 @@ def spared(events: Sequence[Any], judged: Any, edge: Edge, read: Any, write: Any
         write.call in above(events, judged.call, judged.parent)
         or judged.call in above(events, write.call, write.parent)
         or write.call in (edge.user, read.call)
-        or write.id in edge.keys
+        or write.id in map(id_of, edge.keys)
     )
 
 
@@ -118,8 +129,9 @@ def against_edge(events: Sequence[Any], judged: Any, edge: Edge, d: Any, now: An
     r0, r1 = read.start, read.end
     if read.extra is not None:
         r0 = r1 = read.end if read.extra.seen > read.end else read.extra.seen
+    name = read.name if isinstance(edge.key, str) else edge.key[1]
     for write in events:
-        if write.kind == "write" and conflicting(write.name, read.name):
+        if write.kind == "write" and conflicting(write.name, name):
             if spared(events, judged, edge, read, write):
                 continue
             reason = reason_of(write, r0, r1, d)
@@ -129,9 +141,9 @@ def against_edge(events: Sequence[Any], judged: Any, edge: Edge, d: Any, now: An
         yield Against("expired")
 
 
-def said(events: Sequence[Any], judged: Any, keys: Sequence[str], id: str, d: Any, now: Any) -> list[Against]:
+def said(events: Sequence[Any], judged: Any, key: Any, d: Any, now: Any) -> list[Against]:
     """All that is right to find of a dependency: the highest reason, and of the writes that give it one that is first."""
-    first, *derived = closure(events, Edge(judged.call, tuple(keys), id, True))
+    first, *derived = closure(events, Edge(judged.call, judged.depends_on, key, True))
     everything = list(against_edge(events, judged, first, d, now))
     if not any(VERDICTS[each.reason] == "unverifiable" for each in everything):
         # What has no result itself was derived from nothing.

@@ -1,6 +1,6 @@
 """Laws L3 and L4 for all small logs: what the shipped rule finds is what the statement says, whatever the positions.
 
-Five families of logs, each of up to four events: the call judged, c, and what it rests on and may be superseded by. All
+Six families of logs, each of up to four events: the call judged, c, and what it rests on and may be superseded by. All
 positions are any numbers; kinds, names, outcomes, calls, parents and what is acknowledged are chosen.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from kernels import SHIPPED, Broken, Kernel
 from small_logs import FORMS, Finding, SmallLogs
-from statement import VERDICTS, said
+from statement import VERDICTS, id_of, said
 from symbolic import Refuted
 
 ALL = tuple(FORMS)
@@ -32,14 +32,14 @@ def agree(logs: SmallLogs, events: Sequence[Any], call: Any, now: Any = None) ->
     """What the rule found of each dependency of the call as of its start: it must be what is said, and nothing else."""
     now = call.start if now is None else now
     found = logs.judge(events, call, now=now)
-    for id in call.depends_on:
-        right = said(events, call, call.depends_on, id, call.start, now)
+    for key in call.depends_on:
+        id, right = id_of(key), said(events, call, key, call.start, now)
         if id not in found:
             logs.run.claim(not right, f"{id} is {right and right[0].reason}, not fresh")
             continue
         fits = [Finding(VERDICTS[each.reason], each.reason, each.by and each.by.id, each.via) for each in right]
         logs.run.claim(found[id] in fits, f"{id} is {fits or 'fresh'}, not {found[id]}")
-    logs.run.claim(set(found) <= set(call.depends_on), f"{sorted(found)} are dependencies")
+    logs.run.claim(set(found) <= set(map(id_of, call.depends_on)), f"{sorted(found)} are dependencies")
     return found
 
 
@@ -91,6 +91,22 @@ def prove_who_is_spared(kernel: Kernel) -> Reasons:
 
 
 @functools.cache
+def prove_what_part_counts(kernel: Kernel) -> Reasons:
+    """A read of which the call, or the derived read that it rests on, takes a part: only what touches the part counts."""
+    logs = SmallLogs(kernel, "s r x c")
+
+    def body() -> dict[str, Finding]:
+        parts = (("s", "a/b"), ("s", "a/b/c"), "s")
+        source = logs.event("s", kind="read", name="a/b")
+        derived = logs.event("r", kind="read", name="e", depends_on=[logs.run.choose("r takes", parts)])
+        other = logs.event("x", name=("a", "a/b/c", "a/b/d", "a/b/cd", "a/b/c/e"), form=("ok", "pending"))
+        call = logs.event("c", name="out", depends_on=[logs.run.choose("c takes", (*parts, "r"))])
+        return agree(logs, [source, derived, other, call], call)
+
+    return reasons(logs.prove(body))
+
+
+@functools.cache
 def prove_what_it_rests_on(kernel: Kernel) -> Reasons:
     """A dependency of any kind and outcome, with a window and perhaps the instant seen, an unknown one, and a write."""
     logs = SmallLogs(kernel, "r x c")
@@ -124,6 +140,7 @@ FAMILIES = (
     prove_what_one_event_does,
     prove_what_two_events_do,
     prove_who_is_spared,
+    prove_what_part_counts,
     prove_what_it_rests_on,
     prove_what_is_derived,
 )
@@ -148,7 +165,7 @@ DERIVED = 'if read.kind == "read" and view.is_derived(read):'
 EDGE = "_edge(view, claim, call, named, source"
 BY_START = "return sorted(found, key=lambda write: write[0].start)"
 NO_RESULT = 'in ("ok", "pending") else'
-one, two, whose, rests, derived = FAMILIES
+one, two, whose, part, rests, derived = FAMILIES
 BROKEN = {
     "reads supersede": (one, "views", 'each.kind == "write" and conflict', "conflict"),
     "names are compared by letter": (one, "events", 'other.startswith(name + "/")', "other.startswith(name)"),
@@ -160,6 +177,8 @@ BROKEN = {
     "only what is nested at once is spared": (one, "staleness", NESTED, CHILD),
     "an acknowledged write counts": (one, "staleness", "or write.id in acknowledged", ""),
     "acknowledging one write spares all": (whose, "staleness", "or write.id in acknowledged", "or len(acknowledged) > 1"),
+    "a part counts as the whole": (part, "staleness", "else narrowed(read, name)", "else read.name"),
+    "so it does for what is derived": (part, "staleness", "source, narrowed(source, name), at", "source, source.name, at"),
     "failed writes count": (two, "events", '{"failed", "refused"}', '{"refused"}'),
     "the witness is the first in the log": (two, "views", BY_START, "return found"),
     "the witness is a lost write": (two, "staleness", "lost.start < by.start", "True"),
