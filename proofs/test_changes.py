@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from kernels import SHIPPED, Broken, Kernel
 from small_logs import FORMS, Finding, SmallLogs
+from statement import reason_of
 from symbolic import Refuted
 
 ALL = tuple(FORMS)
@@ -141,18 +142,30 @@ def prove_an_equal_probe_is_a_read(kernel: Kernel) -> Pairs:
     return logs.prove(body)
 
 
+def tells_of(read: Any, write: Any, at: Any) -> bool:
+    """Whether a write may have changed what the read saw since, and is not of its own call."""
+    return write.kind == "write" and write.call != "r" and reason_of(write, read.start, read.end, at) is not None
+
+
 def prove_another_version_is_stale(kernel: Kernel) -> Pairs:
-    """A look that finds another version makes stale what is not worse already, whether or not a write was logged."""
+    """A look that finds another version makes stale what is not worse already, whether or not a write was logged.
+
+    Only where nothing else speaks against the read, and the log holds a write that tells of another version and does
+    not count, for it is the call's own, is another version no news.
+    """
     logs = SmallLogs(kernel, "r x c")
     end = logs.number("r.end")
 
     def body() -> tuple[Found, Found]:
         read = logs.event("r", kind="read", form=ALL, window=logs.run.choose("window of r", (None, logs.number("window"))))
-        write, call = logs.event("x", kind=KINDS, form=ALL), logs.event("c", name="out", depends_on=["r"])
+        write = logs.event("x", kind=KINDS, form=ALL, place=[("x", None), ("c", None), ("r", None)])
+        call = logs.event("c", name="out", depends_on=["r"])
         looked = {"r": kernel.staleness.Probe(True, end, end, end)}
         plain, found = logs.judge([read, write, call], call), logs.judge([read, write, call], call, probes=looked)
         if "r" in plain and (plain["r"].verdict == "unverifiable" or plain["r"].reason == "superseded"):
             logs.run.claim(found == plain, f"{found} is {plain}")
+        elif not plain and tells_of(read, write, call.start):
+            logs.run.claim(not found, f"what the call did itself is {found}")
         else:
             logs.run.claim(found == {"r": Finding("stale", "version", None, None)}, f"another version is {found}")
         return plain, found
@@ -211,10 +224,11 @@ def test_an_equal_probe_is_a_read() -> None:
 
 
 def test_another_version_is_stale() -> None:
-    """Section 2: another version is stale, unless it is superseded or unverifiable, though no write was logged."""
+    """Section 2: another version is stale though no write was logged, unless it is worse, or the call's own doing."""
     pairs = prove_another_version_is_stale(SHIPPED)
     assert found_after(pairs) == {"superseded", "version", "no-result", "not-settled"}
-    assert any(not before for before, _ in pairs)
+    assert any(not before and after for before, after in pairs)
+    assert ({}, {}) in pairs
 
 
 IS_WRITE = 'each.kind == "write" and conflict'
@@ -225,6 +239,7 @@ INHERITED = EDGE.replace("named", "(*named, *claim.depends_on)")
 AGE = "seen = probe.end_time"
 PROBED = "since, until = probe.start, probe.end"
 AT_END = "since, until = probe.end, probe.end"
+TOLD = "_told_of(view, read, at) else"
 ANOTHER = "probe.is_another and (worst"
 BROKEN = {
     "reads supersede": (prove_only_writes_supersede, "views", IS_WRITE, "conflict"),
@@ -241,6 +256,7 @@ BROKEN = {
     "a probe sees the world at its end": (prove_an_equal_probe_is_a_read, "staleness", PROBED, AT_END),
     "a probe is as old as the read": (prove_an_equal_probe_is_a_read, "staleness", AGE, "seen = read.end"),
     "another version is no news": (prove_another_version_is_stale, "staleness", ANOTHER, "False and (worst"),
+    "it is news where the call did it": (prove_another_version_is_stale, "staleness", TOLD, "False else"),
     "it is news where nothing else is": (prove_another_version_is_stale, "staleness", " or worst.grade < VERSION)", ")"),
     "it is worse than anything": (prove_another_version_is_stale, "staleness", "worst.grade < VERSION)", "True)"),
 }
