@@ -108,18 +108,28 @@ class SmallLogs:
         entry.depends_on, entry.window, entry.memo = tuple(depends_on), window, None
         return entry
 
-    def view(self, entries: Sequence[Any]) -> Any:
-        """The shipped plain view over these entries."""
-        view = object.__new__(self.kernel.views.SequenceView)
+    def view(self, entries: Sequence[Any], kind: Any = None) -> Any:
+        """A view over these entries: the shipped plain one, or of a class derived from it."""
+        view = object.__new__(kind or self.kernel.views.SequenceView)
         view.entries = list(entries)
         view._by_id = self.kernel.views.by_id(entries)
         return view
 
     def judge(
-        self, entries: Sequence[Any], by: Any, at: Number | None = None, probes: Any = None, now: Number | None = None
+        self,
+        entries: Sequence[Any],
+        by: Any,
+        at: Number | None = None,
+        *,
+        now: Number | None = None,
+        probes: Any = None,
+        kind: Any = None,
     ) -> dict[str, Finding]:
-        """What the shipped rule says to the call of the entry ``by``, by dependency, by default as of its start."""
-        staleness, view = self.kernel.staleness, self.view(entries)
+        """What the shipped rule says to the call of the entry ``by``, by dependency, by default as of its start.
+
+        ``kind`` is the class of the view, by default the shipped plain one.
+        """
+        staleness, view = self.kernel.staleness, self.view(entries, kind)
         at = by.start if at is None else at
         keys = view.rests_on(by.call) if any(each is by for each in entries) else by.depends_on
         claim = staleness.Claim(by.call, by.parent, keys, probes)

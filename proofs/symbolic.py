@@ -151,6 +151,8 @@ class Executor:
         self._trail: list[list[Any]] = []
         self._at = 0
         self._known: dict[int, int] = {}
+        self._chosen: dict[str, int] = {}
+        self._model: Any = None
         self._running = False
 
     def number(self, name: str) -> Number:

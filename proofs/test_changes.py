@@ -173,6 +173,41 @@ def prove_another_version_is_stale(kernel: Kernel) -> Pairs:
     return logs.prove(body)
 
 
+def prove_dropped_history_is_unverifiable(kernel: Kernel) -> Pairs:
+    """A view that has dropped a write makes unverifiable whatever began to see the world by the write's end, and no more."""
+    logs = SmallLogs(kernel, "r x c")
+    ended = logs.number("ended")
+
+    class Forgetful(kernel.views.SequenceView):  # type: ignore[misc, name-defined]
+        """It has dropped a write to `a/b`, which ended at ``ended``, and the event `gone`."""
+
+        def was_dropped(self, id: str) -> bool:
+            return id == "gone"
+
+        def dropped_since(self, name: str, since: Any) -> bool:
+            return name in ("a", "a/b") and bool(ended >= since)
+
+        def undisturbed(self, name: str, since: Any, at: Any, but: Any = None) -> bool:
+            return not self.dropped_since(name, since) and super().undisturbed(name, since, at, but)
+
+    def body() -> tuple[Found, Found]:
+        read = logs.event("r", kind="read", name=("a", "a/b", "d"), form=("ok", "pending", "error"), seen=(False, True))
+        write = logs.event("x", name="a", form=("ok", "pending"))
+        call = logs.event("c", name="out", depends_on=["r", "gone"])
+        whole, found = logs.judge([read, write, call], call), logs.judge([read, write, call], call, kind=Forgetful)
+        first = read.start if read.extra is None else read.extra.seen
+        if read.extra is not None and read.end is not None and first > read.end:
+            first = read.end
+        unverifiable = Finding("unverifiable", "history-dropped", None, None)
+        right = {**whole, "gone": unverifiable}
+        if read.name != "d" and ended >= first:
+            right["r"] = unverifiable
+        logs.run.claim(found == right, f"{found} is {right}")
+        return whole, found
+
+    return logs.prove(body)
+
+
 def found_after(pairs: Pairs) -> set[str]:
     """What is found in the changed logs: a law of logs in which nothing is would say nothing."""
     return {finding.reason for _, after in pairs for finding in after.values()}
@@ -231,6 +266,13 @@ def test_another_version_is_stale() -> None:
     assert ({}, {}) in pairs
 
 
+def test_dropped_history_is_unverifiable() -> None:
+    """Section 3: what a dropped write may have superseded is unverifiable, and all else is what it was."""
+    pairs = prove_dropped_history_is_unverifiable(SHIPPED)
+    assert found_after(pairs) == WITHOUT_AGE | {"history-dropped", "no-result"}
+    assert any("r" not in before and "r" not in after for before, after in pairs)
+
+
 IS_WRITE = 'each.kind == "write" and conflict'
 ANY_WRITE = 'for write, how, _ in writes if how == "ok" and write.start > after'
 WRITE_AT = 'for write, how, end in writes if how == "ok" and end >= at and write.start > after'
@@ -241,6 +283,7 @@ PROBED = "since, until = probe.start, probe.end"
 AT_END = "since, until = probe.end, probe.end"
 TOLD = "_told_of(view, read, at) else"
 ANOTHER = "probe.is_another and (worst"
+drops = prove_dropped_history_is_unverifiable
 BROKEN = {
     "reads supersede": (prove_only_writes_supersede, "views", IS_WRITE, "conflict"),
     "failed writes count": (prove_only_writes_supersede, "events", '{"failed", "refused"}', '{"refused"}'),
@@ -258,6 +301,9 @@ BROKEN = {
     "another version is no news": (prove_another_version_is_stale, "staleness", ANOTHER, "False and (worst"),
     "it is news where the call did it": (prove_another_version_is_stale, "staleness", TOLD, "False else"),
     "it is news where nothing else is": (prove_another_version_is_stale, "staleness", " or worst.grade < VERSION)", ")"),
+    "what is dropped is fresh": (drops, "staleness", "view.dropped_since(name, since)", "False"),
+    "what is dropped was never there": (drops, "staleness", "if view.was_dropped(id)", "if False"),
+    "what ended before it is lost, too": (drops, "staleness", "since(name, since)", "since(name, until)"),
     "it is worse than anything": (prove_another_version_is_stale, "staleness", "worst.grade < VERSION)", "True)"),
 }
 

@@ -82,9 +82,9 @@ def prove_who_is_spared(kernel: Kernel) -> Reasons:
     logs = SmallLogs(kernel, "r x y c")
 
     def body() -> dict[str, Finding]:
-        read, named = logs.event("r", kind="read"), logs.run.choose("c names", ("r", "rx", "ry", "rxy"))
+        read, named = logs.event("r", kind="read"), logs.run.choose("c names", ((), ("x",), ("x", "y"), (("x", "a"),)))
         others = [logs.event(id, form=("ok", "pending"), place=[(id, None), ("r", None)]) for id in "xy"]
-        call = logs.event("c", name="out", depends_on=tuple(named))
+        call = logs.event("c", name="out", depends_on=["r", *named])
         return agree(logs, [read, *others, call], call)
 
     return reasons(logs.prove(body))
