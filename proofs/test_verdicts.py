@@ -45,7 +45,7 @@ def allowed(effects: tuple[str, ...], bounded: tuple[bool, ...]) -> tuple[Any, A
     def some(claim: Any) -> Any:
         return z3.Tactic("qe")(z3.Exists(instants, z3.And(*possible, claim))).as_expr()
 
-    return some(z3.Or(superseded)), z3.Not(some(z3.Not(z3.Or(superseded))))
+    return z3.Or([some(by_one) for by_one in superseded]), z3.Not(some(z3.Not(z3.Or(superseded))))
 
 
 def last_of(write: Any) -> Any:
