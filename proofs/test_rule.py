@@ -1,6 +1,6 @@
 """Laws L3 and L4 for all small logs: what the shipped rule finds is what the statement says, whatever the positions.
 
-Six families of logs, each of up to four events: the call judged, c, and what it rests on and may be superseded by. All
+Seven families of logs, each of up to five events: the call judged, c, and what it rests on and may be superseded by. All
 positions are any numbers; kinds, names, outcomes, calls, parents and what is acknowledged are chosen.
 """
 
@@ -136,6 +136,20 @@ def prove_what_is_derived(kernel: Kernel) -> Reasons:
     return reasons(logs.prove(body))
 
 
+@functools.cache
+def prove_which_witness_counts(kernel: Kernel) -> Reasons:
+    """A read, one derived from it, and two writes to what the one or the other saw: the first by start is the witness."""
+    logs = SmallLogs(kernel, "s r x y c")
+
+    def body() -> dict[str, Finding]:
+        reads = [logs.event("s", kind="read"), logs.event("r", kind="read", name="b", depends_on=["s"])]
+        writes = [logs.event(id, name=("a", "b")) for id in "xy"]
+        call = logs.event("c", name="out", depends_on=["r"])
+        return agree(logs, [*reads, *writes, call], call)
+
+    return reasons(logs.prove(body))
+
+
 FAMILIES = (
     prove_what_one_event_does,
     prove_what_two_events_do,
@@ -143,6 +157,7 @@ FAMILIES = (
     prove_what_part_counts,
     prove_what_it_rests_on,
     prove_what_is_derived,
+    prove_which_witness_counts,
 )
 
 
@@ -165,7 +180,7 @@ DERIVED = 'if read.kind == "read" and view.is_derived(read):'
 EDGE = "_edge(view, claim, call, named, source"
 BY_START = "return sorted(found, key=lambda write: write[0].start)"
 NO_RESULT = 'in ("ok", "pending") else'
-one, two, whose, part, rests, derived = FAMILIES
+one, two, whose, part, rests, derived, witness = FAMILIES
 BROKEN = {
     "reads supersede": (one, "views", 'each.kind == "write" and conflict', "conflict"),
     "names are compared by letter": (one, "events", 'other.startswith(name + "/")', "other.startswith(name)"),
@@ -189,6 +204,7 @@ BROKEN = {
     "age begins at the start": (rests, "staleness", "seen = read.start_time + read.took", "seen = read.start_time"),
     "at the boundary it has expired": (rests, "staleness", "time - seen > read.window", "time - seen >= read.window"),
     "age comes before superseded": (rests, "staleness", "worst.grade < EXPIRED)", "worst.grade < NOT_SETTLED)"),
+    "any source's witness will do": (witness, "staleness", "return bool(said.by.start < other.by.start)", "return False"),
     "the closure is one step": (derived, "staleness", DERIVED, "if False:"),
     "the closure goes through writes": (derived, "staleness", DERIVED, "if view.is_derived(read):"),
     "the source is not told": (derived, "staleness", "said._replace(via=source)", "said"),
