@@ -83,6 +83,34 @@ def prove_times_are_positions(kernel: Kernel) -> int:
     return len(SPANS) * 3
 
 
+def prove_given_times_are_bare(kernel: Kernel) -> int:
+    """What gives a time and no number, in a log that numbers its ends and in one that does not, stands as a bare time.
+
+    That is the instant seen, the time until which a write may land, and both ends of an event that was made by hand.
+    """
+    views, events = kernel.views, kernel.events
+    cases = itertools.product(SPANS, BARE, (True, False))
+    for times, half, numbered in cases:
+        seqs = ((0, 2), (1, 3)) if numbered else ((None, None), (None, None))
+        view, _ = ends(kernel, times, *seqs)
+        given = {"seen": ("observed_at", {"outcome": "ok"}), "until": ("may_land_until", {"outcome": "unknown"})}
+        for field, (name, outcome) in given.items():
+            event = events.Event("a", at(-1), at(7), id="c", **{name: at(half)}, **outcome)
+            extra = views.entry(event, view.order, None).extra
+            stands = extra is not None and getattr(extra, field) == bare(kernel, view, half)
+            claim(stands, f"{name} stands as a bare time", times, half, numbered)
+        if numbered:
+            hand = views.entry(events.Event("a", at(-1), at(half), id="c"), view.order, 2)
+            places = bare(kernel, view, -1), bare(kernel, view, half)
+            claim((hand.start, hand.end) == places, "what is made by hand stands as bare times", times, half)
+    return len(SPANS) * len(BARE) * 2
+
+
+def test_given_times_are_bare() -> None:
+    """L2: the instant seen, the end of what may land, and what is made by hand are placed as times without a number."""
+    assert prove_given_times_are_bare(SHIPPED) == 468
+
+
 def test_numbers_are_positions() -> None:
     """L2: where a log numbers both ends, these are the order, whatever the clock said."""
     assert prove_numbers_are_positions(SHIPPED) == 676
@@ -102,6 +130,9 @@ BROKEN = {
     "ends are not counted": (prove_numbers_are_positions, "ends += [(micros(e.end_time)", "[(micros(e.end_time)"),
     "a start stands at its end": (prove_numbers_are_positions, START, START.replace("event.seq", "event.end_seq")),
     "a bare time is before every end": (prove_times_are_positions, "return (time, _LAST)", "return (time, -_LAST)"),
+    "a number that is not there counts": (prove_given_times_are_bare, "or _by_time(event):", "and _by_time(event):"),
+    "a given time is forgotten": (prove_given_times_are_bare, "event.observed_at is not None or", "False or"),
+    "the one time is the other": (prove_given_times_are_bare, "order.bare(until_time)", "order.bare(seen_time or 0)"),
     "lines count for more than seq": (prove_times_are_positions, "event.seq if self._by_seq else place", "place"),
 }
 
