@@ -1,0 +1,144 @@
+"""Where `SequenceView` puts the ends of events, which the proofs on symbolic positions leave out: section 1, "position".
+
+Two events, with every weak order of their times and, in numbered logs, every weak order of their numbers beside it.
+Whoever asks for a place among these ends asks about one before, at or between them, so whole seconds are enough.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from kernels import SHIPPED, Broken, Kernel
+from symbolic import Refuted
+from weak_orders import interval_orders
+
+BASE = datetime(2026, 7, 30, tzinfo=UTC)
+SPANS = interval_orders(2)
+BARE = range(-1, 8)
+"""Times in half seconds: before, at, between and after those of the events."""
+
+
+def claim(holds: bool, law: str, *about: Any) -> None:
+    if not holds:
+        raise Refuted(f"{law}: {about}")
+
+
+def same_order(one: Any, other: Any, than: Any, that: Any) -> bool:
+    """Whether ``one`` is to ``other`` as ``than`` is to ``that``: before, at the same place, or after."""
+    return (one < other, one == other, one > other) == (than < that, than == that, than > that)
+
+
+def at(half_seconds: int) -> datetime:
+    return BASE + timedelta(seconds=half_seconds / 2)
+
+
+def ends(kernel: Kernel, times: tuple[int, ...], seqs: Any, end_seqs: Any) -> tuple[Any, list[Any]]:
+    """The view of two events, and the positions of their ends: a0, a1, b0, b1."""
+    views, events = kernel.views, kernel.events
+    a, b = (
+        events.Event("a", at(2 * start), at(2 * end), id=id, seq=seq, end_seq=end_seq)
+        for id, start, end, seq, end_seq in zip("ab", times[::2], times[1::2], seqs, end_seqs, strict=True)
+    )
+    view = views.SequenceView([a, b])
+    return view, [end for each in view.entries for end in (each.start, each.end)]
+
+
+def bare(kernel: Kernel, view: Any, half_seconds: int) -> Any:
+    return view.order.bare(kernel.events.micros(at(half_seconds)))
+
+
+def prove_numbers_are_positions(kernel: Kernel) -> int:
+    """A numbered log: its ends stand as their numbers do; a bare time after all that is not later, before what follows."""
+    for times, numbers in itertools.product(SPANS, repeat=2):
+        view, positions = ends(kernel, times, numbers[::2], numbers[1::2])
+        for one, other in itertools.product(range(4), repeat=2):
+            same = same_order(positions[one], positions[other], numbers[one], numbers[other])
+            claim(same, "ends stand as their numbers", times, numbers)
+        for half in BARE:
+            place = bare(kernel, view, half)
+            highest = max((numbers[end] for end in range(4) if 2 * times[end] <= half), default=-1)
+            for end in range(4):
+                before = positions[end] < place if numbers[end] <= highest else positions[end] > place
+                claim(before, "a bare time is after every end of its time and what that is after", times, numbers, half)
+            claim(not place > bare(kernel, view, half + 1), "later is no earlier", times, numbers, half)
+    return len(SPANS) ** 2
+
+
+def prove_times_are_positions(kernel: Kernel) -> int:
+    """A log without numbers of both ends: its ends stand as their times, those of one time as their lines or ``seq``."""
+    cases: Iterator[Any] = itertools.product(SPANS, ((None, None), (7, 8), (8, 7)))
+    for times, seqs in cases:
+        view, positions = ends(kernel, times, seqs, (None, None))
+        line = (0, 0, 1, 1) if seqs != (8, 7) else (1, 1, 0, 0)
+        for one, other in itertools.product(range(4), repeat=2):
+            meant = (times[one], line[one]), (times[other], line[other])
+            claim(same_order(positions[one], positions[other], *meant), "ends stand as their times", times, seqs)
+        for half, end in itertools.product(BARE, range(4)):
+            after = positions[end] < bare(kernel, view, half)
+            claim(after == (2 * times[end] <= half), "a bare time is after every end of its time", times, seqs, half)
+    return len(SPANS) * 3
+
+
+def prove_given_times_are_bare(kernel: Kernel) -> int:
+    """What gives a time and no number, in a log that numbers its ends and in one that does not, stands as a bare time.
+
+    That is the instant seen, the time until which a write may land, and both ends of an event that was made by hand.
+    """
+    views, events = kernel.views, kernel.events
+    cases = itertools.product(SPANS, BARE, (True, False))
+    for times, half, numbered in cases:
+        seqs = ((0, 2), (1, 3)) if numbered else ((None, None), (None, None))
+        view, _ = ends(kernel, times, *seqs)
+        given = {"seen": ("observed_at", {"outcome": "ok"}), "until": ("may_land_until", {"outcome": "unknown"})}
+        for field, (name, outcome) in given.items():
+            event = events.Event("a", at(-1), at(7), id="c", **{name: at(half)}, **outcome)
+            extra = views.entry(event, view.order, None).extra
+            stands = extra is not None and getattr(extra, field) == bare(kernel, view, half)
+            claim(stands, f"{name} stands as a bare time", times, half, numbered)
+        if numbered:
+            hand = views.entry(events.Event("a", at(-1), at(half), id="c"), view.order, 2)
+            places = bare(kernel, view, -1), bare(kernel, view, half)
+            claim((hand.start, hand.end) == places, "what is made by hand stands as bare times", times, half)
+    return len(SPANS) * len(BARE) * 2
+
+
+def test_given_times_are_bare() -> None:
+    """L2: the instant seen, the end of what may land, and what is made by hand are placed as times without a number."""
+    assert prove_given_times_are_bare(SHIPPED) == 468
+
+
+def test_numbers_are_positions() -> None:
+    """L2: where a log numbers both ends, these are the order, whatever the clock said."""
+    assert prove_numbers_are_positions(SHIPPED) == 676
+
+
+def test_times_are_positions() -> None:
+    """L2: elsewhere the clock is, and what it cannot tell apart stands in the order of its numbers or lines."""
+    assert prove_times_are_positions(SHIPPED) == 78
+
+
+LEFT = "__import__('bisect').bisect_left(self"
+HIGHEST = "max(number, self._highest[-1]) if self._highest"
+START = "return (event.seq, -_LAST), None if"
+BROKEN = {
+    "a bare time is before what ends then": (prove_numbers_are_positions, "bisect_right(self", LEFT),
+    "the latest end has the highest number": (prove_numbers_are_positions, HIGHEST, "number if True"),
+    "ends are not counted": (prove_numbers_are_positions, "ends += [(micros(e.end_time)", "[(micros(e.end_time)"),
+    "a start stands at its end": (prove_numbers_are_positions, START, START.replace("event.seq", "event.end_seq")),
+    "a bare time is before every end": (prove_times_are_positions, "return (time, _LAST)", "return (time, -_LAST)"),
+    "a number that is not there counts": (prove_given_times_are_bare, "or _by_time(event):", "and _by_time(event):"),
+    "a given time is forgotten": (prove_given_times_are_bare, "event.observed_at is not None or", "False or"),
+    "the one time is the other": (prove_given_times_are_bare, "order.bare(until_time)", "order.bare(seen_time or 0)"),
+    "lines count for more than seq": (prove_times_are_positions, "event.seq if self._by_seq else place", "place"),
+}
+
+
+@pytest.mark.parametrize(("prove", "right", "wrong"), BROKEN.values(), ids=BROKEN)
+def test_a_wrong_place_is_found(prove: Any, right: str, wrong: str) -> None:
+    """Each of these faults puts an end or a time in a wrong place of some order, and it is found."""
+    with pytest.raises(Refuted):
+        prove(Broken("views", right, wrong).kernel())
