@@ -19,9 +19,9 @@ from intervalguard.kernel.audit import findings_of
 from intervalguard.kernel.events import KINDS, OUTCOMES, check_name, conflict, covers
 from intervalguard.kernel.intervals import ALLEN, allen
 from intervalguard.kernel.staleness import REASONS
-from intervalguard.testing import BASE, NAMES, Log, events, instants, intervals, logs, moment, names
-from intervalguard.testing.stories import line
-from intervalguard.testing.strategies import below, made
+from intervalguard.testing import Log, events, instants, intervals, logs, moment, names
+from intervalguard.testing.stories import BASE, line
+from intervalguard.testing.strategies import NAMES, below, made
 
 SEARCH = settings(max_examples=3_000, derandomize=True, database=None, deadline=None)
 

@@ -10,19 +10,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .stories import BASE, Log, moment
-    from .strategies import NAMES, events, instants, intervals, logs, names
+    from .agreement import Nonconforming
+    from .conformance import EventLogMachine, check_event_log
+    from .eventlogs import EventLog, SequenceLogView
+    from .stories import Log, moment
+    from .strategies import events, instants, intervals, logs, names
 
 _MODULES = {
-    "stories": ("BASE", "Log", "moment"),
-    "strategies": ("NAMES", "events", "instants", "intervals", "logs", "names"),
+    "agreement": ("Nonconforming",),
+    "conformance": ("EventLogMachine", "check_event_log"),
+    "eventlogs": ("EventLog", "SequenceLogView"),
+    "stories": ("Log", "moment"),
+    "strategies": ("events", "instants", "intervals", "logs", "names"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "BASE",
-    "NAMES",
+    "EventLog",
+    "EventLogMachine",
     "Log",
+    "Nonconforming",
+    "SequenceLogView",
+    "check_event_log",
     "events",
     "instants",
     "intervals",
