@@ -13,6 +13,7 @@ import pytest
 import intervalguard
 import intervalguard.files
 import intervalguard.logs
+import intervalguard.testing
 
 PUBLIC = {
     "ConflictError", "Dependency", "Event", "Finding", "Guard", "GuardError", "Guarded", "Interval", "LeaseLostError",
@@ -29,7 +30,9 @@ def test_the_public_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [intervalguard, intervalguard.files, intervalguard.logs], ids=lambda module: module.__name__
+    "module",
+    [intervalguard, intervalguard.files, intervalguard.logs, intervalguard.testing],
+    ids=lambda module: module.__name__,
 )
 def test_all_is_sorted_and_true(module: ModuleType) -> None:
     """Each name is there, and says in its docstring what it is."""
