@@ -13,6 +13,7 @@ import pytest
 
 from intervalguard import Event, Guard
 from intervalguard.logs import MemoryLog
+from intervalguard.shell.calls import Tool
 from intervalguard.testing import ManualClock, assert_fresh
 
 pytest_plugins = ["pytester"]
@@ -38,6 +39,7 @@ def act_on_an_old_read(guard):
     seen = last_event()
     refund("42")
     refund("42", depends_on=seen)
+    look("42")
 """
 
 
@@ -103,9 +105,11 @@ def test_fresh(intervalguard_guard, again):
 
 def test_a_test_that_rested_on_something_stale_fails(project: pytest.Pytester) -> None:
     """With the option, a call that went through in observe mode fails its test, in the audit's words."""
+    ask = Tool._ask
     run(project, OBSERVED).assert_outcomes(passed=1)
     result = run(project, OBSERVED, "--intervalguard-fail-on=stale")
     result.assert_outcomes(failed=1)
+    assert Tool._ask is ask
     result.stdout.re_match_lines(
         [
             r"1 call rested on something that was not fresh:",
@@ -114,6 +118,7 @@ def test_a_test_that_rested_on_something_stale_fails(project: pytest.Pytester) -
         ],
         consecutive=True,
     )
+    assert result.stdout.str().count("rested on something that was not fresh:") == 1
     assert "Traceback" not in result.stdout.str()
     assert "pytest_intervalguard.py" not in result.stdout.str()
 
@@ -300,6 +305,16 @@ def test_fixture(intervalguard_guard, intervalguard_clock):
     )
     options = ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-W", "error", "--intervalguard-fail-on=stale"]
     project.runpytest_subprocess(*options).assert_outcomes(passed=1)
+
+
+def test_the_kit_loads_hypothesis_when_it_is_asked_for() -> None:
+    """The clock and the assertion do without it."""
+    code = (
+        "import sys, intervalguard.testing as kit; assert 'hypothesis' not in sys.modules; kit.GuardMachine;"
+        " assert 'hypothesis' in sys.modules; print(sorted(kit.__all__) == kit.__all__)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert said.stdout.split() == ["True"]
 
 
 # -- the assertion
