@@ -45,7 +45,7 @@ class GuardMachine(RuleBasedStateMachine):
     `effects` at the effects that took place in it. The agents act in turns; where a body calls `pause`, as the slow parts
     of a test's fakes should, others may act before it goes on. Nothing waits meanwhile: the time to wait is up at once.
 
-    A fault is an act that changed something while what it rested on was not what the agent knew of it any more, an effect
+    A fault is an act that had an effect while what it rested on was not what the agent knew of it any more, an effect
     of an act that ended well and is not there exactly once, and any effect that is there twice. A story's cost is that of
     its acts, and two looks at the world for each.
     """
@@ -69,6 +69,7 @@ class GuardMachine(RuleBasedStateMachine):
         self.guard = self.start()
         self._world: dict[Hashable, Any] = copy.deepcopy(dict(self.states()))
         self._history = {resource: [state] for resource, state in self._world.items()}
+        self._effects = list(self.effects())
         self._agents = {name: Agent(self, name) for name in self.agents}
 
     # -- what a user says
@@ -200,7 +201,8 @@ class GuardMachine(RuleBasedStateMachine):
         changed = [each for each in {**was, **now} if was.get(each) != now.get(each)]
         for resource in changed:
             self._history.setdefault(resource, [was.get(resource)]).append(now.get(resource))
-        if step is not None and changed:
+        effects, self._effects = self._effects, list(self.effects())
+        if step is not None and (changed or self._effects != effects):
             self._judge(step, was)
             agent = self._agents[step.move.agent]
             for resource in changed:
@@ -211,7 +213,7 @@ class GuardMachine(RuleBasedStateMachine):
         self._changed_by.update(dict.fromkeys(changed, step))
 
     def _judge(self, step: Step, was: Mapping[Hashable, Any]) -> None:
-        """An act has changed something: what it rests on must have been, until then, what the agent knew of it."""
+        """An act has had an effect: what it rests on must have been, until then, what the agent knew of it."""
         for resource, known in step.expects.items():
             if was.get(resource) != known:
                 step.wrong[resource] = (was.get(resource), self._changed_by.get(resource))
@@ -228,7 +230,7 @@ class GuardMachine(RuleBasedStateMachine):
             )
 
     def _check_effects(self) -> None:
-        counts = Counter(self.effects())
+        counts = Counter(self._effects)
         for step in self._steps:
             for reference in step.references:
                 if counts[reference] > 1:

@@ -38,7 +38,8 @@ def shortest(moves: Sequence[Move], goes_wrong: Callable[[Sequence[Move]], bool]
     while True:
         simpler = next((each for each in (*_simpler(moves), *_alike(moves, given)) if goes_wrong(each)), None)
         if simpler is None:
-            return moves
+            named = _in_order(moves)
+            return named if goes_wrong(named) else moves
         moves = simpler
 
 
@@ -76,3 +77,21 @@ def _all(moves: Sequence[Move]) -> Iterator[Move]:
         yield move
         for within in move.inside.values():
             yield from _all(within)
+
+
+def _in_order(moves: Sequence[Move]) -> list[Move]:
+    """The same with the agents' names in the order in which they first do something."""
+    names = list(dict.fromkeys(move.agent for move in _all(moves)))
+    return _renamed(moves, dict(zip(names, sorted(names), strict=True)))
+
+
+def _renamed(moves: Sequence[Move], names: Mapping[str, str]) -> list[Move]:
+    return [
+        Move(
+            names[move.agent],
+            move.act,
+            move.arguments,
+            {pause: _renamed(within, names) for pause, within in move.inside.items()},
+        )
+        for move in moves
+    ]

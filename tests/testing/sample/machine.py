@@ -23,7 +23,8 @@ class ShopMachine(GuardMachine):
     def start(self) -> Guard:
         self.shop = Shop(self.pause)
         self.tools: Tools = self.make_tools(self.shop)
-        return self.tools.guard
+        guard: Guard = self.tools.guard
+        return guard
 
     def states(self) -> Mapping[str, int]:
         return {**self.shop.left, **self.shop.paid}
