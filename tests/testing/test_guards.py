@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -17,8 +18,9 @@ from intervalguard import Guard, last_event
 from intervalguard.logs import MemoryLog
 from intervalguard.shell.calls import Tool
 from intervalguard.testing import Agent, GuardFault, GuardMachine, act, check_guard
+from intervalguard.testing.scripts import Move, shortest
 
-STORIES = settings(derandomize=True, max_examples=60, stateful_step_count=20, deadline=None, database=None)
+STORIES = settings(derandomize=True, max_examples=40, stateful_step_count=20, deadline=None, database=None)
 
 
 def machine_of(make_tools: Callable[[Shop], tools.Tools]) -> type[ShopMachine]:
@@ -38,9 +40,15 @@ def steps(story: str) -> list[str]:
 # -- the sample project
 
 
-def test_a_project_that_is_guarded_properly_passes() -> None:
-    """No false alarm, over stories in which every act happens and is let through, and some are refused."""
+def test_a_project_that_is_guarded_properly_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No false alarm, over stories in which every act happens and is let through, and some are refused; none waits."""
     seen: dict[str, set[str]] = {}
+    waited: list[Tool] = []
+
+    def wait(tool: Tool, *_: Any) -> None:
+        waited.append(tool)
+
+    monkeypatch.setattr(Tool, "_wait", wait)
 
     class Watched(machine_of(tools.guarded)):  # type: ignore[misc]
         def teardown(self) -> None:
@@ -49,6 +57,8 @@ def test_a_project_that_is_guarded_properly_passes() -> None:
                 seen.setdefault("in a pause" if step.during else "by itself", set()).add(step.outcome)
 
     check_guard(Watched, settings=settings(STORIES, max_examples=100))
+    assert waited == []
+    assert Tool._wait is wait
     assert set(seen) == {"looks", "refunds", "sets", "pays", "in a pause", "by itself"}
     refused, lost = "The guard refused it (StaleReadError)", "The guard refused it (ConflictError)"
     assert {"ok", refused, lost} <= seen["refunds"] & seen["sets"]
@@ -99,6 +109,32 @@ def test_a_guard_that_does_not_enforce_lets_faults_through() -> None:
         return made
 
     assert "acted on a value that was stale" in story_of(machine_of(watching))
+
+
+# -- the shortest script
+
+
+def test_nothing_can_be_left_out_of_the_shortest_script() -> None:
+    """What is left goes wrong, stands one after the other if it can, with short arguments and agents in order."""
+
+    def goes_wrong(moves: Sequence[Move]) -> bool:
+        order = [(move.agent, move.act) for each in moves for move in (each, *each.inside.get(1, ()))]
+        return any(one[1] == "x" and other[1] == "y" and one[0] != other[0] for one, other in pairwise(order))
+
+    idle = [Move("bob", "z", {"n": number}) for number in range(20)]
+    inside = Move("bob", "x", {"n": 1000}, {1: [Move("ann", "y", {"n": 12}), Move("ann", "z", {"n": 3})]})
+    short = shortest([*idle, inside, *idle], goes_wrong)
+    assert [(each.agent, each.act, each.arguments, each.inside) for each in short] == [
+        ("ann", "x", {"n": 0}, {}),
+        ("bob", "y", {"n": 0}, {}),
+    ]
+
+
+def test_what_must_come_in_between_stays_there() -> None:
+    """A move inside another is made before or after it only where that goes wrong too."""
+    moves = [Move("ann", "x", {}, {2: [Move("bob", "y", {}), Move("bob", "z", {})]})]
+    short = shortest(moves, lambda moves: any(each.act == "y" for move in moves for each in move.inside.get(2, ())))
+    assert [(each.act, [inner.act for inner in each.inside[2]]) for each in short] == [("x", ["y"])]
 
 
 # -- effects
@@ -278,13 +314,6 @@ def test_an_error_in_a_pause_is_not_the_outer_tool_s() -> None:
         check_guard(Raises, settings=STORIES)
     assert caught_by_the_body == []
     assert len(steps(caught.value.__notes__[0])) == 2
-
-
-def test_no_call_waits_and_that_ends_with_the_machine() -> None:
-    """The tools of the sample have guards that wait five seconds, and the tests above do not; afterwards they do again."""
-    wait = Tool._wait
-    check_guard(machine_of(tools.guarded), settings=settings(STORIES, max_examples=5))
-    assert Tool._wait is wait
 
 
 # -- what is wrong with a machine

@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 from hypothesis import Phase
 from hypothesis import settings as Settings
 from hypothesis import strategies as st
-from hypothesis.errors import HypothesisException
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from ..shell.calls import Tool
@@ -156,8 +155,6 @@ class GuardMachine(RuleBasedStateMachine):
         except GuardError as error:
             became = "refused it" if error.phase == "admission" else "withheld its result"
             step.outcome = f"The guard {became} ({type(error).__name__})"
-        except HypothesisException:
-            raise
         except Exception as error:
             step.outcome = f"It raised {type(error).__name__}"
             if self._wrong is None:
