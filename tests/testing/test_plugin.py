@@ -45,7 +45,7 @@ def act_on_an_old_read(guard):
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A project with two tools, and a helper that acts on a read that is superseded."""
+    """A project with two tools, and a function that acts on a read that is superseded."""
     pytester.makepyfile(desk=DESK)
     return pytester
 

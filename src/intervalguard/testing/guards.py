@@ -125,6 +125,8 @@ class GuardMachine(RuleBasedStateMachine):
             for move in moves:
                 self._look(None)
                 self._move(move)
+                if self._wrong is not None:
+                    break
 
     def _drawn(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Move:
         agent = draw(st.sampled_from(self._idle()))
@@ -137,8 +139,6 @@ class GuardMachine(RuleBasedStateMachine):
 
     def _move(self, move: Move) -> None:
         agent = self._agents[move.agent]
-        if self._wrong or agent._step is not None:
-            return
         during = self._running[-1] if self._running else None
         if during is not None:
             self._look(during)
