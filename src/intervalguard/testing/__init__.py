@@ -1,7 +1,8 @@
-"""The test kit: strategies for events and logs, and the conformance check of a log of one's own.
+"""The test kit: strategies for events and logs, a conformance check of a log of one's own, and of guarded tools a machine
+that drives them from several agents; a clock that a test moves, and an assertion on a log.
 
-It needs the extra ``testing`` (Hypothesis). Each name is imported when it is first asked for, so that nothing is
-loaded by what does not use it.
+What draws at random needs the extra ``testing`` (Hypothesis). Each name is imported when it is first asked for, so that
+nothing is loaded by what does not use it.
 """
 
 from __future__ import annotations
@@ -10,28 +11,43 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .agents import Agent, act
     from .agreement import Nonconforming
+    from .clock import ManualClock
     from .conformance import EventLogMachine, check_event_log
     from .eventlogs import EventLog, SequenceLogView
+    from .fresh import assert_fresh
+    from .guards import GuardFault, GuardMachine, check_guard
     from .stories import Log, moment
     from .strategies import events, instants, intervals, logs, names
 
 _MODULES = {
+    "agents": ("Agent", "act"),
     "agreement": ("Nonconforming",),
+    "clock": ("ManualClock",),
     "conformance": ("EventLogMachine", "check_event_log"),
     "eventlogs": ("EventLog", "SequenceLogView"),
+    "fresh": ("assert_fresh",),
+    "guards": ("GuardFault", "GuardMachine", "check_guard"),
     "stories": ("Log", "moment"),
     "strategies": ("events", "instants", "intervals", "logs", "names"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "Agent",
     "EventLog",
     "EventLogMachine",
+    "GuardFault",
+    "GuardMachine",
     "Log",
+    "ManualClock",
     "Nonconforming",
     "SequenceLogView",
+    "act",
+    "assert_fresh",
     "check_event_log",
+    "check_guard",
     "events",
     "instants",
     "intervals",
