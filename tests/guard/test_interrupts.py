@@ -145,7 +145,14 @@ from intervalguard import Guard
 class Stop(KeyboardInterrupt): pass
 
 def stop(*_):
-    if armed: raise Stop
+    global armed
+    if armed:
+        armed = False
+        raise Stop
+
+def swallowed(_):
+    global armed
+    armed = True
 
 def calls(guard):
     write = guard.tracked("orders", writes=True)(lambda: 1)
@@ -156,7 +163,7 @@ def calls(guard):
 
 random.seed(1)
 armed = False
-sys.unraisablehook = lambda _: None
+sys.unraisablehook = swallowed
 signal.signal(signal.SIGALRM, stop)
 end = time.monotonic() + 3
 while time.monotonic() < end:

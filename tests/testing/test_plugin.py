@@ -118,7 +118,7 @@ def test_a_test_that_rested_on_something_stale_fails(project: pytest.Pytester) -
         ],
         consecutive=True,
     )
-    assert result.stdout.str().count("rested on something that was not fresh:") == 1
+    assert result.stdout.lines.count("1 call rested on something that was not fresh:") == 1
     assert "Traceback" not in result.stdout.str()
     assert "pytest_intervalguard.py" not in result.stdout.str()
 

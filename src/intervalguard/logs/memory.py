@@ -151,6 +151,8 @@ class MemoryLog(Faces):
                         count = len(events)
                         if count > 1:
                             view.calls[number] = list(events)
+                        if holder is not None:
+                            holder.first = first
                         slots += events
                         if first.name:
                             self._retention.count += count
@@ -164,8 +166,6 @@ class MemoryLog(Faces):
                             view.resting[number] = first
                         if parent is not None:
                             view.nest(first)
-                        if holder is not None:
-                            holder.first = first
                         return decision, first
                 except BaseException:
                     self._mend(first, "failed", now)
