@@ -134,6 +134,7 @@ def test_an_interrupt_leaves_a_log_at_its_bound_with_what_it_counts() -> None:
         for number in range(4):
             written(guard, f"orders/{number}")
             assert len(guard.log) == len(guard.log.events())
+        assert [each.name for each in guard.log.events()] == ["orders/2", "orders/3"]
         assert len(guard.log) == 2
     assert count > 50
 
