@@ -317,7 +317,7 @@ class _Lines:
         self._line(call, found)
 
     def _line(self, call: Entry, found: Finding) -> None:
-        self._show(f"{found.verdict:<12} {found.reason:<18} {told(call)}: {found.message}; {found.remedy}")
+        self._show(line(call, found))
 
     def close(self, counts: Counter[str]) -> None:
         self._show(summary(counts, self._files))
@@ -329,6 +329,11 @@ class _Lines:
 def told(call: Entry) -> str:
     """The call of a finding, by its first event."""
     return f"{quoted(call.name)} (id={quoted(call.id)[1:-1]})"
+
+
+def line(call: Entry, found: Finding) -> str:
+    """A finding with its call, as it stands in a pipe."""
+    return f"{found.verdict:<12} {found.reason:<18} {told(call)}: {found.message}; {found.remedy}"
 
 
 def summary(counts: Counter[str], files: int) -> str:
@@ -378,9 +383,9 @@ class _Tables(_Lines):
         super().finding(call, found)
 
     def _line(self, call: Entry, found: Finding) -> None:
-        line = self._text(f"{found.verdict:<12}", style=_COLOURS[found.verdict], end="")
-        self._console.print(line, end="", soft_wrap=True)
-        self._show(f" {found.reason:<18} {told(call)}: {found.message}; {found.remedy}")
+        shown = line(call, found)
+        self._console.print(self._text(shown[:12], style=_COLOURS[found.verdict], end=""), end="", soft_wrap=True)
+        self._show(shown[12:])
 
     def _end(self) -> None:
         """Show what was found in a file as a table."""

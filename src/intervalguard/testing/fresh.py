@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, Protocol, TypeAlias
 
-from ..edges.cli import told
+from ..edges.cli import line
 from ..kernel.audit import findings
 from ..kernel.events import Event
 from ..kernel.explain import Finding, Party, finding
@@ -71,8 +71,7 @@ def report(found: Iterable[tuple[Entry, Finding]], fail_on: FailOn) -> str:
         return ""
     calls = len({call.id for call, _ in counted})
     heading = f"{calls} call{'s' if calls > 1 else ''} rested on something that was not fresh:"
-    lines = [f"{each.verdict:<12} {each.reason:<18} {told(call)}: {each.message}; {each.remedy}" for call, each in counted]
-    return "\n".join([heading, *lines])
+    return "\n".join([heading, *(line(call, each) for call, each in counted)])
 
 
 def _events(given: Any) -> Iterable[Event]:
