@@ -126,6 +126,7 @@ Settle(a) ==
   /\ \E outcome \in Outcomes(a) : End(a) /\ Tell(a, outcome)
   /\ queue' = Without(queue, a) /\ Wake(a)
   /\ UNCHANGED broken
+(* It is settled as unknown, or its lease runs out while its body goes on: whoever acts late acts all the same. *)
 Lose(a) ==
   /\ pc[a] = "running"
   /\ pc' = [pc EXCEPT ![a] = "lost"]

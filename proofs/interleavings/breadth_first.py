@@ -11,7 +11,7 @@ State = TypeVar("State", bound=Hashable)
 class Move(NamedTuple, Generic[State]):
     """A step of the machine: its words, where it leads, and what it breaks, if anything.
 
-    ``gives_up`` marks the end of a bounded wait, which is no way out of a deadlock.
+    ``gives_up`` marks the end of a bounded wait, or of a lease, which is renewed: these are no way out of a deadlock.
     """
 
     words: str

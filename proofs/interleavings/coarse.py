@@ -50,8 +50,7 @@ def coarse(machine: Machine, state: State) -> CoarseState:
     agents = []
     for a, agent in enumerate(state.agents):
         read, write = agent.calls or (None, None)
-        is_through = agent.program < 0 or agent.stage == len(machine.programs[agent.program].steps)
-        if read is None or write is None or (is_through and write.outcome != "unknown"):
+        if read is None or write is None or (agent.stage > WRITE and write.outcome not in _RUNS):
             agents.append(ENDED)
             continue
         calls = machine.programs[agent.program].calls

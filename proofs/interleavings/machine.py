@@ -5,8 +5,9 @@ question is put to the shipped `admit` or `may_return` over a view of exactly th
 restated here. What is restated is the world: an effect makes every value of that resource that another agent saw before
 a superseded one, whatever the log says. The invariant compares the two.
 
-The time until which a lost write may land stands for the lease, for this library has none yet: a write that is lost
-counts as unknown from then on, may take effect until that time has come, and never after it.
+A lease may run out at any moment while the call is pending, which it then is no more: the log takes it for unknown, its
+pins and the waits for it end, and its agent, who knows nothing of that, goes on to the end of the body, where it is told.
+What a lost write does, it does until the time has come until which it may land, and never after.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import product
 
-from intervalguard.kernel.admission import Admit, Decision, Refuse, Wait, may_return
+from intervalguard.kernel.admission import Admit, Decision, Refuse, Settlement, Wait
 from intervalguard.kernel.staleness import REASONS, Claim, Probe
 from intervalguard.kernel.views import Entry, Extra
 
 from .breadth_first import Move
-from .programs import Program
 from .reduction import Reduction
 from .states import CLEARED, IMPATIENT, LAPSED, NOT_WAITING, NOTHING, WOKEN, Agent, Done, LogOf, State, call_id, call_of
 
 SUPERSEDED_EFFECT = "and its premise is superseded"
+SETTLED_LATE = "and can settle without it"
 
 
 class Machine(Reduction):
@@ -95,6 +96,11 @@ class Machine(Reduction):
             view, self.claim(state, a, c), touches, self.rules.least, len(state.order), 0, waited
         )
 
+    def settled(self, view: LogOf, state: State, a: int, c: int, outcome: str) -> Settlement:
+        """What the rules say to an agent whose call ends so."""
+        first = view.find(call_id(a, c))
+        return self.rules.settle(view, first, self.claim(state, a, c), outcome, self.rules.least, len(state.order), 0)
+
     # -- moves
 
     def moves(self, state: State) -> Iterator[Move[State]]:
@@ -110,7 +116,9 @@ class Machine(Reduction):
             if agent.program < 0:
                 continue
             for c, done in enumerate(agent.calls):
-                if done.outcome in ("unknown", LAPSED):
+                if done.outcome == "pending" and self._call(agent, c).kind == "write":
+                    yield self._loses_its_lease(state, a, c)
+                elif done.outcome in ("unknown", LAPSED):
                     yield from self._lost_moves(state, a, c, done)
             steps = self.programs[agent.program].steps
             if agent.stage < len(steps):
@@ -118,7 +126,7 @@ class Machine(Reduction):
                 if do in ("begin", "look"):
                     yield from self._asking_moves(state, view, a, c)
                 elif do in ("effect", "end") and self._call(agent, c).kind == "write":
-                    yield from self._write_moves(state, a, c)
+                    yield from self._write_moves(state, view, a, c)
                 elif do == "end":
                     yield self._read_ends(state, view, a, c)
                 elif do == "past":
@@ -161,15 +169,9 @@ class Machine(Reduction):
             return self._set(state, a, agent._replace(wait=blocker), f"{words} {call.kind} {call.name}: {whom}")
         why = max((REASONS[raw.grade] for raw in decision.findings), key=REASONS.index, default="conflict")
         return self._set(
-            state, a, agent._replace(wait=NOT_WAITING, stage=self._after_refusal(program, c)),
+            state, a, agent._replace(wait=NOT_WAITING, stage=self.after_refusal(program, c)),
             f"{words} {call.kind} {call.name}: refused, {why}",
         )  # fmt: skip
-
-    def _after_refusal(self, program: Program, c: int) -> int:
-        """The stage at which an agent goes on whose call did not go well: behind a nested call, and else nowhere."""
-        if program.calls[c].parent is None:
-            return len(program.steps)
-        return 1 + max(place for place, step in enumerate(program.steps) if step.call == c)
 
     def _recorded(self, state: State, a: int, c: int, words: str, said: str = "") -> Move[State]:
         agent = state.agents[a]
@@ -184,36 +186,61 @@ class Machine(Reduction):
     def _read_ends(self, state: State, view: Callable[[], LogOf], a: int, c: int) -> Move[State]:
         agent = state.agents[a]
         program = self.programs[agent.program]
-        if program.calls[c].rests_on:
-            decision = may_return(view(), self.claim(state, a, c), self.rules.least, len(state.order), 0)
-            if isinstance(decision, Refuse):
-                return self._move(state, a, "is not given", c, len(program.steps), Done("refused"), mark="e")
+        decision = self.settled(view(), state, a, c, "ok")
+        if decision is None:
+            return self._told_late(state, a, c)
+        if isinstance(decision, Refuse):
+            return self._move(state, a, "is not given", c, len(program.steps), Done("refused"), mark="e")
         done = agent.calls[c]
         return self._move(state, a, "has read", c, agent.stage + 1, done._replace(outcome="ok"), mark="e")
 
-    def _write_moves(self, state: State, a: int, c: int) -> Iterator[Move[State]]:
+    def _write_moves(self, state: State, view: Callable[[], LogOf], a: int, c: int) -> Iterator[Move[State]]:
         agent = state.agents[a]
         program = self.programs[agent.program]
         done = agent.calls[c]
-        if not done.acted:
-            yield self._move(state, a, "changes", c, agent.stage + 1, done._replace(acted=True), effect=True)
+        is_late = done.outcome != "pending"
+        if not done.acted and (not is_late or self._may_land(done)):
+            acted = done._replace(acted=True)
+            yield self._move(state, a, "changes", c, agent.stage + 1, acted, effect=True, is_late=is_late)
         settled = 1 + max(place for place, step in enumerate(program.steps) if step.call == c)
-        for outcome in ("ok", "error", "unknown") if done.acted else ("failed", "error", "unknown"):
-            stage = settled if outcome == "ok" else self._after_refusal(program, c)
+        outcomes = ("ok", "error", "unknown") if done.acted else ("failed", "error", "unknown")
+        recorded = [each for each in outcomes if self.settled(view(), state, a, c, each) is not None]
+        for outcome in recorded:
+            stage = settled if outcome == "ok" else self.after_refusal(program, c)
             yield self._move(
                 state, a, f"settles as {outcome} its write of", c, stage, done._replace(outcome=outcome), mark="e"
             )
+        if len(recorded) < len(outcomes):
+            yield self._told_late(state, a, c)
+
+    def _loses_its_lease(self, state: State, a: int, c: int) -> Move[State]:
+        agent = state.agents[a]
+        lost = agent._replace(calls=_with(agent.calls, c, agent.calls[c]._replace(outcome="unknown")))
+        after = State((*state.agents[:a], lost, *state.agents[a + 1 :]), (*state.order, (call_id(a, c), "e")))
+        view = self.view(after)
+        is_settled = any(self.settled(view, after, a, c, outcome) is not None for outcome in ("ok", "error", "failed"))
+        words = f"{'abc'[a]} loses the lease of {self._call(agent, c).name}"
+        return Move(words, self.normal(after), SETTLED_LATE if is_settled else None, gives_up=True)
+
+    def _told_late(self, state: State, a: int, c: int) -> Move[State]:
+        agent = state.agents[a]
+        stage = self.after_refusal(self.programs[agent.program], c)
+        return self._move(state, a, "is told that it lost the lease of", c, stage, agent.calls[c])
+
+    def _may_land(self, done: Done) -> bool:
+        return done.outcome == "unknown" or self.rules.lands_after_lapse
 
     def _lost_moves(self, state: State, a: int, c: int, done: Done) -> Iterator[Move[State]]:
         agent = state.agents[a]
-        has_lapsed = done.outcome == LAPSED
-        if not done.acted and (not has_lapsed or self.rules.lands_after_lapse):
+        is_running = self.is_running(agent, c)
+        if not done.acted and not is_running and self._may_land(done):
             yield self._move(
                 state, a, "late, changes", c, agent.stage, done._replace(acted=True), effect=True, is_late=True
             )
-        if not has_lapsed:
+        if done.outcome == "unknown":
             lapsed = done._replace(outcome=LAPSED)
             yield self._move(state, a, "can no longer change", c, agent.stage, lapsed, mark="u")
+        if done.outcome == "unknown" and (done.acted or not is_running):
             order = tuple(each for each in state.order if each != (call_id(a, c), "e"))
             for outcome in ("ok", "error") if done.acted else ("failed", "error"):
                 yield self._move(

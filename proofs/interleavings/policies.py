@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from intervalguard.kernel.admission import ADMITTED, Decision, Touch, Wait, admit
+from intervalguard.kernel.admission import ADMITTED, Decision, Settlement, Touch, Wait, admit
 from intervalguard.kernel.staleness import EXPIRED, Claim, Grade
 from intervalguard.kernel.views import Key, Position
 
@@ -46,12 +46,18 @@ def always_patient(*question: Any) -> Decision:
     return decision._replace(patient=True) if isinstance(decision, Wait) else decision
 
 
+def settles_late(*question: Any) -> Settlement:
+    """Whoever says that it has ended is believed, whether it still holds the call or not."""
+    return ADMITTED
+
+
 CHECK_AFTER_THE_EFFECT = Rules(admit=unasked)
 CHECK_THEN_ACT = Rules(is_atomic=False)
 REGISTER_WITHOUT_PINS = Rules(view=Unpinned)
 PIN_DIRECTLY = Rules(view=PinnedDirectly)
 EQUAL_PROBE_SKIPS_THE_RULE = Rules(admit=equal_probe_is_enough)
 SUSPECTS_LET_THROUGH = Rules(least=EXPIRED)
-LANDS_AFTER_EXPIRY = Rules(lands_after_lapse=True)
-OWN_PREMISE_AFTER_LOSS = Rules(late_effects_count=True)
+LANDS_AFTER_ITS_TIME = Rules(lands_after_lapse=True)
+SETTLED_WITHOUT_A_LEASE = Rules(settle=settles_late)
+ACTS_AFTER_ITS_LEASE = Rules(late_effects_count=True)
 ALWAYS_PATIENT = Rules(admit=always_patient)

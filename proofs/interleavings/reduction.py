@@ -51,6 +51,16 @@ class Reduction:
             for agent in state.agents
         )
 
+    def after_refusal(self, program: Program, c: int) -> int:
+        """The stage at which an agent goes on whose call did not go well: behind a nested call, and else nowhere."""
+        if program.calls[c].parent is None:
+            return len(program.steps)
+        return 1 + max(place for place, step in enumerate(program.steps) if step.call == c)
+
+    def is_running(self, agent: Agent, c: int) -> bool:
+        """Whether the agent is within the body of this call, pending or not."""
+        return any(step.call == c for step in self.programs[agent.program].steps[agent.stage:])
+
     def _call(self, agent: Agent, c: int) -> Call:
         return self.programs[agent.program].calls[c]
 
@@ -58,10 +68,12 @@ class Reduction:
         """Wake who waits for nothing any more and, if reduced, forget what no later question can depend on.
 
         Forgotten are premises that nobody will rest on, settled writes that ended before every premise of their resource
-        began, and the order of endpoints that no rule compares: of two reads, of two settled writes, of different names.
+        began, the rest of a body that has lost its lease and makes no call any more, and the order of endpoints that no
+        rule compares: of two reads, of two settled writes, of different names.
         """
         if not self.is_reduced:
             return State(self._woken(state.agents), state.order)
+        state = State(tuple(map(self._told, state.agents)), state.order)
         live = [self._live(agent) for agent in state.agents]
         since = self._seen_since(state, live)
         agents = []
@@ -81,6 +93,16 @@ class Reduction:
             agent._replace(wait=WOKEN) if agent.wait >= 0 and not _is_pending(agents, agent.wait) else agent
             for agent in agents
         )
+
+    def _told(self, agent: Agent) -> Agent:
+        """The agent behind a body that has lost its lease and makes no call any more: its change may come as a late one."""
+        if agent.program < 0 or agent.stage == self._ends[agent.program]:
+            return agent
+        program = self.programs[agent.program]
+        do, c = program.steps[agent.stage]
+        if do not in ("effect", "end") or program.calls[c].kind == "read" or agent.calls[c].outcome == "pending":
+            return agent
+        return self._told(agent._replace(stage=self.after_refusal(program, c)))
 
     def _seen_since(self, state: State, live: Sequence[frozenset[int]]) -> dict[str, int]:
         """Where the first premise of each name began that is still rested on."""
@@ -103,7 +125,7 @@ class Reduction:
 
     def _kept(self, state: State, a: int, c: int, done: Done, live: frozenset[int], since: dict[str, int]) -> Done:
         """What is still known of a call."""
-        if done is NOTHING or done.outcome == "pending":
+        if done is NOTHING or self.is_running(state.agents[a], c):
             return done
         if c in live:
             return done if done.outcome == "ok" else NOTHING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from intervalguard.kernel.admission import Decision, admit, pinned
+from intervalguard.kernel.admission import Decision, Settlement, admit, pinned, settle
 from intervalguard.kernel.events import conflict
 from intervalguard.kernel.staleness import Grade
 from intervalguard.kernel.views import Entry, Key, SequenceView, Spared
@@ -92,6 +92,7 @@ class Rules(NamedTuple):
     """The policy that the agents run under. The defaults are what is shipped; the rest is what the refutations change."""
 
     admit: Callable[..., Decision] = admit
+    settle: Callable[..., Settlement] = settle
     view: type[LogOf] = LogOf
     least: Grade | None = 0
     is_atomic: bool = True

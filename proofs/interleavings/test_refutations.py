@@ -10,16 +10,17 @@ from collections.abc import Sequence
 import pytest
 
 from .breadth_first import explore
-from .machine import SUPERSEDED_EFFECT, Machine
+from .machine import SETTLED_LATE, SUPERSEDED_EFFECT, Machine
 from .policies import (
+    ACTS_AFTER_ITS_LEASE,
     ALWAYS_PATIENT,
     CHECK_AFTER_THE_EFFECT,
     CHECK_THEN_ACT,
     EQUAL_PROBE_SKIPS_THE_RULE,
-    LANDS_AFTER_EXPIRY,
-    OWN_PREMISE_AFTER_LOSS,
+    LANDS_AFTER_ITS_TIME,
     PIN_DIRECTLY,
     REGISTER_WITHOUT_PINS,
+    SETTLED_WITHOUT_A_LEASE,
     SUSPECTS_LET_THROUGH,
 )
 from .programs import Program, derived, nested, outsider, plain, probing
@@ -93,10 +94,10 @@ STORIES = {
         a changes x
         and its premise is superseded
         """),
-    "an effect after the expiry": (LANDS_AFTER_EXPIRY, PLAIN, """
+    "an effect after the time to land": (LANDS_AFTER_ITS_TIME, PLAIN, """
         a asks to read x: admitted
         a asks to write x: admitted
-        a settles as unknown its write of x
+        a loses the lease of x
         a can no longer change x
         b asks to read x: admitted
         a late, changes x
@@ -104,15 +105,21 @@ STORIES = {
         b changes x
         and its premise is superseded
         """),
-    "a lost write's own premise": (OWN_PREMISE_AFTER_LOSS, PLAIN, """
+    "an effect after the lease": (ACTS_AFTER_ITS_LEASE, PLAIN, """
         a asks to read x: admitted
         b asks to read x: admitted
         b asks to write y: admitted
-        b settles as unknown its write of y
+        b loses the lease of y
         a asks to write x: admitted
         a changes x
         b late, changes y
         and its premise is superseded
+        """),
+    "settled without a lease": (SETTLED_WITHOUT_A_LEASE, PLAIN, """
+        a asks to read x: admitted
+        a asks to write x: admitted
+        a loses the lease of x
+        and can settle without it
         """),
     "suspects let through": (SUSPECTS_LET_THROUGH, every(plain), """
         a asks to read x: admitted
@@ -146,7 +153,7 @@ def test_a_wrong_policy_is_found_out(name: str) -> None:
     rules, programs, story = STORIES[name]
     expected = [line.strip() for line in story.strip().splitlines()]
     assert expected == told(rules, programs)
-    assert expected[-1] in (SUPERSEDED_EFFECT, "nobody can move")
+    assert expected[-1] in (SUPERSEDED_EFFECT, SETTLED_LATE, "nobody can move")
 
 
 def test_direct_pins_look_right_where_nothing_is_derived() -> None:

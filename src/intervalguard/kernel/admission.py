@@ -1,4 +1,4 @@
-"""Admission: may a call begin, and may what it read be returned? Pure functions of the log.
+"""Admission: may a call begin, and may it end as it says? Pure functions of the log.
 
 Checking a write's premises and recording the write in one step is not enough: between the step and the effect another
 call may be let through that writes what this one rests on. So while a write is pending everything that it rests on, with
@@ -38,12 +38,15 @@ class Wait(NamedTuple):
 
 
 class Refuse(NamedTuple):
-    """Do not let it through; for a read that has run, withhold what it returned."""
+    """Do not let it through; of a read that has run, withhold what it returned."""
 
     findings: Sequence[Raw]
 
 
 Decision: TypeAlias = Admit | Wait | Refuse
+
+Settlement: TypeAlias = Admit | Refuse | None
+"""Of a call that ends: record it; record it as ``refused`` and withhold what it returned; it is too late for it."""
 
 ADMITTED = Admit(())
 
@@ -96,8 +99,21 @@ def admit(
     return Admit(findings) if findings else ADMITTED
 
 
-def may_return(view: View, claim: Claims, least: Grade | None, at: Position, time: int) -> Admit | Refuse:
-    """Whether what a derived read returned may be handed over: what it rests on, judged again as of its end."""
+def settle(
+    view: View, first: Entry, claim: Claims, outcome: str, least: Grade | None, at: Position, time: int
+) -> Settlement:
+    """Whether a call, given by its first event, may end at ``at`` with this outcome.
+
+    Only a pending call may, and so each does once; one whose lease has run out is pending no more. A derived read that
+    returns is judged again as of its end, for the log has moved on while it ran. Costs what `judge` costs then.
+    """
+    if first.outcome != "pending":
+        return None
+    if outcome != "ok" or not claim.depends_on or first.kind == "write":
+        return ADMITTED
+    for each in view.call(first.call):
+        if each.kind == "write":
+            return ADMITTED
     findings = judge(view, claim, at, time)
     if not findings:
         return ADMITTED

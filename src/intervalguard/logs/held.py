@@ -139,12 +139,6 @@ class Held(Index):
                 self._uses.new[first.id] = first
         self.resting.clear()
 
-    def writes(self, first: Entry) -> bool:
-        """Whether a call, given by its first event, writes something."""
-        if first.kind == "write" or not self.calls:
-            return first.kind == "write"
-        return any(each.kind == "write" for each in self.calls.get(first.id, ()))
-
     def may_land(self, first: Entry) -> bool:
         """Whether a lost call may still change something: it writes, and its time to land has not run out."""
         return any(

@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from heapq import heapify, heappop, heappush
 from time import monotonic_ns, time_ns
 
-from ..kernel.admission import ADMITTED, Admit, Decision, Refuse, Touch, admit, may_return
+from ..kernel.admission import ADMITTED, Admit, Decision, Refuse, Settlement, Touch, admit
+from ..kernel.admission import settle as may_settle
 from ..kernel.events import Event, Outcome, micros, moment
 from ..kernel.explain import Finding, finding
 from ..kernel.sessions import Own, resting, resting_by_itself
@@ -195,7 +196,7 @@ class MemoryLog(Faces):
         probes: Mapping[Id, Probe] | None = None,
         learned: Learned | None = None,
         may_land_for: int | None = None,
-    ) -> Admit | Refuse | None:
+    ) -> Settlement:
         """Record a call's end and outcome, once; ``None`` if it had been settled already.
 
         A derived read that returns is judged again: with a `Refuse` it is settled as ``refused``, and its result must be
@@ -205,23 +206,20 @@ class MemoryLog(Faces):
             self._deferred.append((first, outcome, may_land_for))  # a finalizer calls, in the middle of a step
             return ADMITTED
         with self._lock:
-            if first.outcome != "pending":
-                return None
             view = self._view
             now = monotonic_ns() // 1000 + self._offset if self._clock is None else self._now()
             if self._deferred or self._lapsing:
                 self._catch_up(now)
+            claim = first if probes is None else Claim(first.id, first.parent, first.depends_on, probes)
+            decision = may_settle(view, first, claim, outcome, least, view.base + len(view.slots), now)
+            if decision is None:
+                return None
             if learned is not None and learned.observed_at is not None and micros(learned.observed_at) > now:
                 raise ValueError(
                     f"observed_at={learned.observed_at!r} is after the read's end: its clock must be the log's"
                 )
-            decision: Admit | Refuse = ADMITTED
-            if first.depends_on and outcome == "ok" and first.kind == "read" and not view.writes(first):
-                number = view.next
-                claim = first if probes is None else Claim(first.id, first.parent, first.depends_on, probes)
-                decision = may_return(view, claim, least, number, now)
-                if type(decision) is Refuse and not bear:
-                    outcome = "refused"
+            if type(decision) is Refuse and not bear:
+                outcome = "refused"
             unread = False
             if learned is not None:
                 unread = learned.unread
