@@ -24,6 +24,7 @@ from .reduction import Reduction
 from .states import CLEARED, IMPATIENT, LAPSED, NOT_WAITING, NOTHING, WOKEN, Agent, Done, LogOf, State, call_id, call_of
 
 SUPERSEDED_EFFECT = "and its premise is superseded"
+SUPERSEDED_RESULT = "and what it was derived from is superseded"
 SETTLED_LATE = "and can settle without it"
 
 
@@ -191,8 +192,10 @@ class Machine(Reduction):
             return self._told_late(state, a, c)
         if isinstance(decision, Refuse):
             return self._move(state, a, "is not given", c, len(program.steps), Done("refused"), mark="e")
-        done = agent.calls[c]
-        return self._move(state, a, "has read", c, agent.stage + 1, done._replace(outcome="ok"), mark="e")
+        done = agent.calls[c]._replace(outcome="ok")
+        returned = self._move(state, a, "has read", c, agent.stage + 1, done, mark="e")
+        is_superseded = any(agent.calls[each].is_old for each in self.closures[agent.program][c])
+        return returned._replace(broken=SUPERSEDED_RESULT if is_superseded else None)
 
     def _write_moves(self, state: State, view: Callable[[], LogOf], a: int, c: int) -> Iterator[Move[State]]:
         agent = state.agents[a]

@@ -7,7 +7,7 @@ from typing import Any
 
 from intervalguard.kernel.admission import ADMITTED, Decision, Settlement, Touch, Wait, admit
 from intervalguard.kernel.staleness import EXPIRED, Claim, Grade
-from intervalguard.kernel.views import Key, Position
+from intervalguard.kernel.views import Entry, Key, Position
 
 from .states import LogOf, Rules
 
@@ -51,6 +51,11 @@ def settles_late(*question: Any) -> Settlement:
     return ADMITTED
 
 
+def settles_unasked(view: LogOf, first: Entry, *question: Any) -> Settlement:
+    """What a derived read returns is handed over as it is."""
+    return ADMITTED if first.outcome == "pending" else None
+
+
 CHECK_AFTER_THE_EFFECT = Rules(admit=unasked)
 CHECK_THEN_ACT = Rules(is_atomic=False)
 REGISTER_WITHOUT_PINS = Rules(view=Unpinned)
@@ -58,6 +63,7 @@ PIN_DIRECTLY = Rules(view=PinnedDirectly)
 EQUAL_PROBE_SKIPS_THE_RULE = Rules(admit=equal_probe_is_enough)
 SUSPECTS_LET_THROUGH = Rules(least=EXPIRED)
 LANDS_AFTER_ITS_TIME = Rules(lands_after_lapse=True)
+RETURNED_UNASKED = Rules(settle=settles_unasked)
 SETTLED_WITHOUT_A_LEASE = Rules(settle=settles_late)
 ACTS_AFTER_ITS_LEASE = Rules(late_effects_count=True)
 ALWAYS_PATIENT = Rules(admit=always_patient)

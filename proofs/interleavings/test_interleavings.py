@@ -39,7 +39,10 @@ FAMILIES = {
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_admitted_write_takes_effect_on_a_superseded_premise(family: str) -> None:
-    """Nor does any run deadlock, and each ends, so that each wait does: with no agent that gives up where it could wait."""
+    """Nor is a read handed over that was derived from one.
+
+    No run deadlocks, and each ends, so that each wait does: with no agent that gives up where it could wait.
+    """
     programs, agents, up_to_renaming, in_all = FAMILIES[family]
     symmetry, explored = searched(programs, agents)
     assert explored.story is None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pytest
 
 from .breadth_first import explore
-from .machine import SETTLED_LATE, SUPERSEDED_EFFECT, Machine
+from .machine import SETTLED_LATE, SUPERSEDED_EFFECT, SUPERSEDED_RESULT, Machine
 from .policies import (
     ACTS_AFTER_ITS_LEASE,
     ALWAYS_PATIENT,
@@ -20,6 +20,7 @@ from .policies import (
     LANDS_AFTER_ITS_TIME,
     PIN_DIRECTLY,
     REGISTER_WITHOUT_PINS,
+    RETURNED_UNASKED,
     SETTLED_WITHOUT_A_LEASE,
     SUSPECTS_LET_THROUGH,
 )
@@ -115,6 +116,20 @@ STORIES = {
         b late, changes y
         and its premise is superseded
         """),
+    "a derived read that is not judged again": (RETURNED_UNASKED, every(plain) + every(derived), """
+        a asks to read x: admitted
+        a sees x
+        a has read x
+        b asks to read x: admitted
+        b sees x
+        b has read x
+        b asks to read y: admitted
+        a asks to write x: admitted
+        a changes x
+        b sees y
+        b has read y
+        and what it was derived from is superseded
+        """),
     "settled without a lease": (SETTLED_WITHOUT_A_LEASE, PLAIN, """
         a asks to read x: admitted
         a asks to write x: admitted
@@ -153,7 +168,7 @@ def test_a_wrong_policy_is_found_out(name: str) -> None:
     rules, programs, story = STORIES[name]
     expected = [line.strip() for line in story.strip().splitlines()]
     assert expected == told(rules, programs)
-    assert expected[-1] in (SUPERSEDED_EFFECT, SETTLED_LATE, "nobody can move")
+    assert expected[-1] in (SUPERSEDED_EFFECT, SUPERSEDED_RESULT, SETTLED_LATE, "nobody can move")
 
 
 def test_direct_pins_look_right_where_nothing_is_derived() -> None:

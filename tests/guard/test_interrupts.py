@@ -17,6 +17,7 @@ import pytest
 import intervalguard
 from intervalguard import Guard, GuardError, with_event
 from intervalguard.logs import MemoryLog
+from intervalguard.shell import blocks
 
 LIBRARY = str(Path(intervalguard.__file__).parent)
 
@@ -191,3 +192,11 @@ def test_real_signals_leave_nothing_in_flight() -> None:
     """The same with the time-outs of a timer, at whatever instant they come."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_block_that_was_left_does_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be let go at the very end of a program, when there is nothing to do it with any more."""
+    with Guard().write("orders/42") as block:
+        pass
+    monkeypatch.setattr(blocks, "current", None)
+    block.__del__()

@@ -24,7 +24,7 @@ class Block:
 
     def __del__(self) -> None:
         """An interrupt may come between entering a block and its first line: what nobody leaves is lost."""
-        if self._running is not None:
+        if self._running is not None and not self._running.done:
             self._step_out(self._running)
 
     @property
