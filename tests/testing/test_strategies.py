@@ -6,14 +6,15 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
-from intervalguard import Event, Interval, relation
+from intervalguard import Dependency, Event, Interval, relation
 from intervalguard.files import read_events, write_events
 from intervalguard.kernel.audit import findings_of
 from intervalguard.kernel.events import KINDS, OUTCOMES, check_name, conflict, covers
@@ -247,6 +248,19 @@ def test_the_type_alone_is_a_strategy(event: Event) -> None:
     """By the entry point that Hypothesis calls as it is imported: nothing here imported the strategies for it."""
     assert isinstance(event, Event)
     assert event.id in ("e0", "e3", "e4", "e5")
+
+
+class Holder(NamedTuple):
+    event: Event
+    dependency: Dependency
+    interval: Interval[datetime]
+
+
+@given(st.from_type(Holder))
+def test_what_holds_such_a_type_is_built(holder: Holder) -> None:
+    """A dependency's name, where it has one, is a name, and an interval of anything has comparable ends."""
+    assert holder.dependency.name is None or check_name(holder.dependency.name)
+    assert holder.interval.start <= holder.interval.end
 
 
 def ran(code: str) -> str:

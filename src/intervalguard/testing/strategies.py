@@ -85,6 +85,12 @@ _ON: st.SearchStrategy[Sequence[str]] = st.sampled_from(((), ("e1",), ("e1", "e2
 _WHO = st.sampled_from((None, None, "s", "t"))
 
 
+def dependencies(among: Sequence[str] = NAMES) -> st.SearchStrategy[Dependency]:
+    """Dependencies on a whole event, or on a part of it by name; the ids are of no log. Shrinks towards the whole of one."""
+    ids = st.sampled_from(("e0", "e1", "e2", "e3"))
+    return st.builds(Dependency, ids, st.one_of(st.none(), names(among)))
+
+
 @st.composite
 def events(draw: st.DrawFn, among: Sequence[str] = NAMES) -> Event:
     """Single events: both kinds, every outcome, open and closed, numbered or not, with or without what few have.
