@@ -35,6 +35,22 @@ def test_what_must_come_in_between_stays_there() -> None:
     assert [(each.act, each.stops_at) for each in short] == [("x", 1), ("y", 0)]
 
 
+def test_two_parts_of_an_act_become_one_where_the_later_was() -> None:
+    """What must have begun before an act ends may have ended before it begins."""
+
+    def goes_wrong(moves: Script) -> bool:
+        acts = [each.act for each in moves]
+        if not {"x", "y", "z"} <= set(acts):
+            return False
+        x = acts.index("x")
+        end = x if moves[x].stops_at == 0 else next((at for at, each in enumerate(moves) if not each.act), len(moves))
+        return acts.index("y") < end < acts.index("z")
+
+    moves = [Move("ann", "x", {}, 1), Move("bob", "y"), Move("ann"), Move("bob", "z")]
+    assert goes_wrong(moves)
+    assert [(each.act, each.stops_at) for each in shortest(moves, goes_wrong)] == [("y", 0), ("x", 0), ("z", 0)]
+
+
 def test_the_search_for_the_shortest_ends() -> None:
     """It tries 2000 times at most, and what it has by then goes wrong."""
     tried: list[int] = []
