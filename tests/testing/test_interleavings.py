@@ -146,3 +146,43 @@ def test_an_interrupt_of_the_test_ends_the_story() -> None:
     assert machine.started
     assert not hasattr(machine, "went_on")
     assert threading.active_count() == 1
+
+
+def test_an_interrupt_ends_a_story_that_stands_still() -> None:
+    """An act that wants a lock which another holds over its pause goes on when that one has been ended."""
+
+    class Locks(Counting):
+        lock = threading.Lock()
+
+        def add(self, reference: str) -> None:
+            with self.lock:
+                self.pause()
+
+    interrupt = threading.Timer(0.2, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+    interrupt.start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        Locks()._play([Move("bob", "adds", {}, 1), Move("ann", "adds")])
+    assert time.monotonic() - started < 4
+    interrupt.join()
+    assert threading.active_count() == 1
+
+
+def test_a_fault_comes_before_what_its_act_raises() -> None:
+    """An act that acted on a stale value and then failed is told of as the fault that it is."""
+
+    class Fails(Counting):
+        @act()
+        def looks(self, agent: Agent) -> None:
+            agent.sees("counter", len(self.applied))
+
+        @act()
+        def fails(self, agent: Agent) -> None:
+            agent.knows("counter")
+            self.add(agent.effect())
+            raise LookupError
+
+    machine = Fails()
+    moves = (Move("ann", "looks"), Move("bob", "adds"), Move("ann", "fails"))
+    assert played(machine, *moves).startswith("ann acted on a value that was stale.")
+    assert machine._error is None

@@ -14,7 +14,7 @@ class Closed(BaseException):
 
 
 class Time:
-    """The time of a story, in seconds, and who of it runs. It goes on where somebody's time to wait is up."""
+    """The time of a story, in seconds from its beginning. It goes on only where somebody's time to wait is up."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -144,8 +144,9 @@ class GuardMachine(RuleBasedStateMachine):
                         self._read_log()
                         break
         finally:
-            for step in self._running:
-                step.fiber.close()
+            last = self._parts[-1].step if self._parts else None
+            for step in sorted(self._running, key=lambda step: step is last):
+                step.fiber.close()  # first who stands: one that an interrupt left running may wait for what it holds
 
     def _move(self, move: Move) -> None:
         """Let an agent go on with its act, or else begin one, up to where others come in; nothing, where it can not."""
@@ -216,7 +217,8 @@ class GuardMachine(RuleBasedStateMachine):
         step.outcome = f"It raised {name}"
         refused = next((each for each in raised if isinstance(each, GuardError)), None)
         if not all(isinstance(each, (GuardError, *self.may_raise)) for each in raised):
-            self._error = error
+            if self._wrong is None:
+                self._error = error
             self._blame(step, f"raised {name}.")
         elif refused is not None:
             became = "refused it" if refused.phase == "admission" else "withheld its result"
