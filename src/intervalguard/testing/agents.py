@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ..kernel.events import Event
 from ..shell.running import last_event
-from .story import Step
+from .story import Part, Step
 
 if TYPE_CHECKING:
     from .guards import GuardMachine
@@ -68,10 +68,10 @@ class Agent:
         The resource is a key of `GuardMachine.states`. Raises ``ValueError`` for a value that the resource never had in
         this story: then ``states`` does not give what a read gives, and nothing could be compared.
         """
-        step = self._acting()
-        self._machine._look(step)
+        part = self._part()
+        self._machine._look(part)
         self._machine._check_seen(resource, value)
-        self._known[resource] = step.seen[resource] = copy.deepcopy(value)
+        self._known[resource] = part.seen[resource] = copy.deepcopy(value)
         self._events[resource] = last_event()
         return value
 
@@ -80,17 +80,17 @@ class Agent:
 
         An agent that has seen nothing of it does not act: the act ends here, and is not told.
         """
-        step = self._acting()
-        self._machine._look(step)
+        part = self._part()
+        self._machine._look(part)
         if resource not in self._known:
             raise KnowsNothing(resource)
-        step.premises[resource] = step.expects[resource] = self._known[resource]
+        part.premises[resource] = part.step.expects[resource] = self._known[resource]
         return copy.deepcopy(self._known[resource])
 
     @property
     def depends_on(self) -> list[Event]:
         """The events of what the act rests on, for tools that are given ``depends_on=`` and know no sessions."""
-        events = [self._events.get(resource) for resource in self._acting().premises]
+        events = [self._events.get(resource) for resource in self._acting().expects]
         return [event for event in events if event is not None]
 
     def effect(self) -> str:
@@ -99,6 +99,10 @@ class Agent:
         self._machine._references += 1
         step.references.append(f"{self.name}-{self._machine._references}")
         return step.references[-1]
+
+    def _part(self) -> Part:
+        self._acting()
+        return self._machine._parts[-1]
 
     def _acting(self) -> Step:
         if self._step is None:

@@ -11,8 +11,10 @@ import contextvars
 import copy
 import inspect
 from collections import Counter
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from itertools import chain
 from typing import Any, ClassVar
 
 from hypothesis import Phase
@@ -20,17 +22,22 @@ from hypothesis import settings as Settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from ..shell.calls import Tool
 from ..shell.errors import GuardError
 from ..shell.guard import Guard
 from .agents import ARGUMENTS, Agent, KnowsNothing
+from .fibers import Fiber, Time, this_fiber
+from .loops import StoryLoop
 from .scripts import Move, shortest
-from .story import Step, logged, shown, tell
+from .story import Part, Step, logged, shown, tell
+from .waits import waits_of_a_story
 
 _SCRIPT = "__intervalguard_script__"
-_MOST_ACTS = 20
-_AT_ONE_PAUSE = 3
-"""How many acts of others at most come in at one pause."""
+_MOST_ROUNDS = 5
+_MOST_MOVES = 10
+"""How often somebody begins or goes on, at most, before all come to their ends."""
+
+_STOPS = st.sampled_from((0, 1, 1, 1, 2))
+"""At which pause others come in, if at any."""
 
 
 class GuardFault(AssertionError):
@@ -41,28 +48,40 @@ class GuardMachine(RuleBasedStateMachine):
     """Drives tools from several agents; subclass it, say what they do with `act`, and run it with `check_guard`.
 
     For each story `start` makes the world new and gives its guard. `states` looks at the real world behind the tools, and
-    `effects` at the effects that took place in it. The agents act in turns; where a body calls `pause`, as the slow parts
-    of a test's fakes should, others may act before it goes on. Nothing waits meanwhile: the time to wait is up at once.
+    `effects` at the effects that took place in it. One agent acts at a time; where a body calls `pause`, as the slow parts
+    of a test's fakes should, where it awaits, and where the guard lets it wait, others may begin, go on and end before it
+    goes on. Time is the story's own: what waits goes on when it can, or when its time is up because it is its turn.
 
     A fault is an act that had an effect while what it rested on was not what the agent knew of it any more, an effect
     of an act that ended well and is not there exactly once, and any effect that is there twice. A story's cost is that of
-    its acts, and two looks at the world for each.
+    its acts, a look at the world at every turn, and a thread for each act.
     """
 
     agents: ClassVar[Sequence[str]] = ("ann", "bob")
     """The names of the agents."""
+
+    may_raise: ClassVar[tuple[type[Exception], ...]] = ()
+    """What acts may raise, as for a time-out: then nobody was told that all went well, and no effect is missed."""
 
     def __init__(self) -> None:
         super().__init__()
         self._acts = {name: method for name, method in inspect.getmembers(self) if hasattr(method, ARGUMENTS)}
         if not self._acts:
             raise TypeError(f"{type(self).__name__} has no acts: put @act(...) above what its agents do")
-        self._draw: Callable[[st.SearchStrategy[Any]], Any] | None = None
+        agents = st.sampled_from(list(self.agents))
+        moves = [
+            st.builds(Move, agents, st.just(name), st.fixed_dictionaries(getattr(method, ARGUMENTS)), _STOPS)
+            for name, method in self._acts.items()
+        ]
+        self._rounds = st.lists(st.one_of(moves), min_size=1, max_size=_MOST_MOVES)
+        self._time = Time()
+        self._loop = StoryLoop(self._time)
         self._script: list[Move] = []
         self._steps: list[Step] = []
         self._running: list[Step] = []
+        self._parts: list[Part] = []
         self._references = 0
-        self._changed_by: dict[Hashable, Step | None] = {}
+        self._changed_by: dict[Hashable, Part | None] = {}
         self._wrong: tuple[str, Step] | None = None
         self._error: Exception | None = None
         self.guard = self.start()
@@ -87,90 +106,123 @@ class GuardMachine(RuleBasedStateMachine):
 
     def pause(self) -> None:
         """To be called in the middle of a tool's body: other agents may act before it goes on."""
-        if not self._running:
-            return
-        step = self._running[-1]
-        step.pauses += 1
-        inside = step.move.inside
-        if self._draw is not None:
-            for _ in range(_AT_ONE_PAUSE):
-                if self._wrong or not self._idle() or not self._draw(st.booleans()):
-                    return
-                move = self._drawn(self._draw)
-                inside.setdefault(step.pauses, []).append(move)
-                self._move(move)
-        else:
-            for move in inside.get(step.pauses, ()):
-                self._move(move)
+        fiber = this_fiber()
+        if fiber is not None:
+            with self._loop.stepping_out():
+                fiber.pause()
 
     # -- how it runs
 
-    @rule(data=st.data())
-    def agent_acts(self, data: st.DataObject) -> None:
-        """An agent does something, and where that pauses others do."""
-        self._draw = data.draw
-        move = self._drawn(data.draw)
-        self._script.append(move)
-        self._play([move])
+    @rule(moves=st.runner().flatmap(lambda machine: machine._rounds))
+    def agents_act(self, moves: list[Move]) -> None:
+        """Agents act, one after the other or at once, until all have ended what they began."""
+        self._play(moves)
         if self._wrong is not None:
-            self._read_log()
             error = self._error or GuardFault(self._story())
             setattr(error, _SCRIPT, self._script)
             raise error
 
+    def _to_the_end(self) -> Iterator[Move]:
+        """Let all go on that are in an act: whoever need not wait first, then whose time is up first."""
+        while self._running:
+            first = min(self._running, key=lambda step: (not step.fiber.ready(), step.fiber.until))
+            if not first.fiber.can_go_on:
+                agent = first.move.agent
+                self._error = RuntimeError(f"{agent!r} waits for ever: nothing in the story wakes it, and it has no timeout")
+                self._blame(first, "waits for ever.")
+            yield Move(first.move.agent)
+
     def _play(self, moves: Iterable[Move]) -> None:
-        """Make these moves, one after the other, until something goes wrong."""
+        """Make these moves, and let all acts come to their ends, until something goes wrong."""
         self._context = contextvars.copy_context()
-        with _nothing_waits():
-            for move in moves:
-                self._look(None)
-                self._move(move)
-                if self._wrong is not None:
-                    break
-
-    def _drawn(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Move:
-        agent = draw(st.sampled_from(self._idle()))
-        name = draw(st.sampled_from(sorted(self._acts)))
-        strategies = getattr(self._acts[name], ARGUMENTS)
-        return Move(agent.name, name, {each: draw(strategy) for each, strategy in strategies.items()})
-
-    def _idle(self) -> list[Agent]:
-        return [agent for agent in self._agents.values() if agent._step is None]
+        self._look(None)
+        try:
+            with waits_of_a_story():
+                for move in chain(moves, self._to_the_end()):
+                    self._move(move)
+                    if self._wrong is not None:
+                        self._read_log()
+                        break
+        finally:
+            last = self._parts[-1].step if self._parts else None
+            for step in sorted(self._running, key=lambda step: step is last):
+                step.fiber.close()  # first who stands: one that an interrupt left running may wait for what it holds
 
     def _move(self, move: Move) -> None:
+        """Let an agent go on with its act, or else begin one, up to where others come in; nothing, where it can not."""
+        step = self._agents[move.agent]._step
+        if step is not None:
+            move = Move(move.agent, stops_at=move.stops_at)
+        elif move.act:
+            step = self._begin(move)
+        if step is None or not step.fiber.can_go_on:
+            return
+        self._script.append(move)
+        fiber = step.fiber
+        if not (self._parts and self._parts[-1].step is step):
+            self._parts.append(Part(step))
+        part, fiber.countdown = self._parts[-1], move.stops_at
+        part.is_late |= not fiber.ready()
+        while fiber.can_go_on:
+            fiber.go_on()
+            if fiber.done or fiber.countdown == 0 or not self._must_not_wait(step):
+                break
+        part.stood = "It paused" if fiber.ready() else "It waited"
+        self._look(part)
+        if fiber.done:
+            self._end(step)
+
+    def _must_not_wait(self, step: Step) -> bool:
+        """Whether nobody else could go on while it waits."""
+        return not any(each is not step and each.fiber.ready() for each in self._running)
+
+    def _begin(self, move: Move) -> Step:
         agent = self._agents[move.agent]
-        during = self._running[-1] if self._running else None
-        if during is not None:
-            self._look(during)
-        step = Step(move, during)
-        session = self._session(agent)
+        session: AbstractContextManager[Any] = nullcontext()
+        if self.guard is not None:
+            session = self.guard.session(agent._key, agent=agent.name, run=f"step {len(self._steps)}")
+        method, arguments = self._acts[move.act], copy.deepcopy(dict(move.arguments))
+
+        def perform() -> None:
+            with session:
+                result = method(agent, **arguments)
+                if inspect.iscoroutine(result):
+                    self._loop.run(fiber, result)
+
+        fiber = Fiber(self._time, partial(self._context.copy().run, perform))
+        step = agent._step = Step(move, fiber)
         self._steps.append(step)
         self._running.append(step)
-        agent._step = step
-        try:
-            self._context.copy().run(_perform, session, self._acts[move.act], agent, copy.deepcopy(dict(move.arguments)))
+        return step
+
+    def _end(self, step: Step) -> None:
+        """Note what became of an act, and check the effects of all."""
+        error = step.fiber.error
+        self._running.remove(step)
+        self._agents[step.move.agent]._step = None
+        if error is None:
             step.outcome = "ok"
-        except KnowsNothing:
+        elif isinstance(error, KnowsNothing):
             step.outcome = "skipped"
-        except GuardError as error:
-            became = "refused it" if error.phase == "admission" else "withheld its result"
-            step.outcome = f"The guard {became} ({type(error).__name__})"
-        except Exception as error:
-            step.outcome = f"It raised {type(error).__name__}"
-            if self._wrong is None:
-                self._error = error
-            self._blame(step, f"raised {type(error).__name__}.")
-        finally:
-            agent._step = None
-            self._running.pop()
-        self._look(step)
+            self._parts = [part for part in self._parts if part.is_worth_telling]
+        elif isinstance(error, Exception):
+            self._end_badly(step, error)
+        else:
+            raise error
         self._check_effects()
 
-    def _session(self, agent: Agent) -> AbstractContextManager[Any]:
-        """The conversation of an agent, its calls marked as those of the next step."""
-        if self.guard is None:
-            return nullcontext()
-        return self.guard.session(agent._key, agent=agent.name, run=f"step {len(self._steps)}")
+    def _end_badly(self, step: Step, error: Exception) -> None:
+        """An act has raised: a refusal, what it may raise, a group of these, or an error that ends the test."""
+        name, raised = type(error).__name__, list(_leaves(error))
+        step.outcome = f"It raised {name}"
+        refused = next((each for each in raised if isinstance(each, GuardError)), None)
+        if not all(isinstance(each, (GuardError, *self.may_raise)) for each in raised):
+            if self._wrong is None:
+                self._error = error
+            self._blame(step, f"raised {name}.")
+        elif refused is not None:
+            became = "refused it" if refused.phase == "admission" else "withheld its result"
+            step.outcome = f"The guard {became} ({type(refused).__name__})"
 
     def _read_log(self) -> None:
         """Note what the guard's log tells of each step."""
@@ -187,36 +239,36 @@ class GuardMachine(RuleBasedStateMachine):
     def _story(self) -> str:
         assert self._wrong is not None
         fault, step = self._wrong
-        return tell(fault, self._steps, step, self.guard is not None)
+        return tell(fault, self._parts, step, self.guard is not None)
 
     # -- what the world really was
 
-    def _look(self, step: Step | None) -> None:
-        """Look at the world: what has changed since the last look was changed by ``step``, or by nobody in the story."""
+    def _look(self, part: Part | None) -> None:
+        """Look at the world: what has changed since the last look was changed in ``part``, or by nobody in the story."""
         now = copy.deepcopy(dict(self.states()))
         was, self._world = self._world, now
         changed = [each for each in {**was, **now} if was.get(each) != now.get(each)]
         for resource in changed:
             self._history.setdefault(resource, [was.get(resource)]).append(now.get(resource))
         effects, self._effects = self._effects, list(self.effects())
-        if step is not None and (changed or self._effects != effects):
-            self._judge(step, was)
-            agent = self._agents[step.move.agent]
+        if part is not None and (changed or self._effects != effects):
+            self._judge(part, was)
+            agent = self._agents[part.step.move.agent]
             for resource in changed:
-                step.changes.append((resource, was.get(resource), now.get(resource)))
+                part.changes.append((resource, was.get(resource), now.get(resource)))
                 agent._known[resource] = now.get(resource)
-                if resource in step.expects:
-                    step.expects[resource] = now.get(resource)
-        self._changed_by.update(dict.fromkeys(changed, step))
+                if resource in part.step.expects:
+                    part.step.expects[resource] = now.get(resource)
+        self._changed_by.update(dict.fromkeys(changed, part))
 
-    def _judge(self, step: Step, was: Mapping[Hashable, Any]) -> None:
+    def _judge(self, part: Part, was: Mapping[Hashable, Any]) -> None:
         """An act has had an effect: what it rests on must have been, until then, what the agent knew of it."""
-        for resource, known in step.expects.items():
+        for resource, known in part.step.expects.items():
             if was.get(resource) != known:
-                step.wrong[resource] = (was.get(resource), self._changed_by.get(resource))
-        if step.wrong:
+                part.wrong[resource] = (known, was.get(resource), self._changed_by.get(resource))
+        if part.wrong:
             through = "" if self.guard is None else ", and the guard let it through"
-            self._blame(step, f"acted on a value that was stale{through}.")
+            self._blame(part.step, f"acted on a value that was stale{through}.")
 
     def _check_seen(self, resource: Hashable, value: Any) -> None:
         held = self._history.get(resource, [None])
@@ -249,7 +301,7 @@ def check_guard(machine: type[GuardMachine], *, settings: Settings | None = None
     __tracebackhide__ = True
     if not (isinstance(machine, type) and issubclass(machine, GuardMachine)):
         raise TypeError(f"machine={machine!r} is no subclass of GuardMachine: pass the class, not an object of it")
-    chosen = Settings(machine.TestCase.settings, stateful_step_count=_MOST_ACTS) if settings is None else settings
+    chosen = Settings(machine.TestCase.settings, stateful_step_count=_MOST_ROUNDS) if settings is None else settings
     phases = [each for each in chosen.phases if each not in (Phase.shrink, Phase.explain)]
     try:
         run_state_machine_as_test(machine, settings=Settings(chosen, phases=phases))
@@ -280,47 +332,13 @@ def _shortest_story(machine: type[GuardMachine], script: Sequence[Move], kind: t
         error = again._error
         return again._wrong is not None and (GuardFault if error is None else type(error)) is kind
 
-    last = played(shortest(script, goes_wrong))
-    last._read_log()
-    return last._story()
+    return played(shortest(script, goes_wrong))._story()
 
 
-def _perform(
-    session: AbstractContextManager[Any], method: Callable[..., Any], agent: Agent, arguments: Mapping[str, Any]
-) -> None:
-    """Let an agent act in its session, to the end."""
-    with session:
-        result = method(agent, **arguments)
-        if inspect.iscoroutine(result):
-            _to_the_end(method.__qualname__, result)
-
-
-def _to_the_end(name: str, coroutine: Coroutine[Any, Any, Any]) -> None:
-    """Run a coroutine that waits for nothing; others act where it calls `GuardMachine.pause`."""
-    try:
-        coroutine.send(None)
-    except StopIteration:
-        return
-    coroutine.close()
-    raise TypeError(
-        f"{name}() waits for an event loop, of which a story has none: let the test's fakes call"
-        " machine.pause() where they would wait"
-    )
-
-
-@contextmanager
-def _nothing_waits() -> Iterator[None]:
-    """While it lasts, the time that a call may wait is up at once.
-
-    Who is in its way stands still below it on the same stack, so a wait would always last to its end.
-    """
-    wait = Tool._wait
-
-    def ask_once(tool: Tool, asked: Any, decision: Any) -> Any:
-        return tool._ask(asked, True)
-
-    Tool._wait = ask_once  # type: ignore[assignment, method-assign]
-    try:
-        yield
-    finally:
-        Tool._wait = wait  # type: ignore[method-assign]
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    """The errors of a group, and of the groups in it; of any other error, itself."""
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _leaves(each)
+    else:
+        yield error
