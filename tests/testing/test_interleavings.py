@@ -15,7 +15,7 @@ from sample.counting import Counting
 from sample.stories import FEW, machine_of, played, steps, story_of
 from sample.tickets import TicketMachine
 
-from intervalguard.shell import calls
+from intervalguard.shell import waits
 from intervalguard.testing import Agent, act, check_guard
 from intervalguard.testing.scripts import Move
 
@@ -73,18 +73,22 @@ def test_the_time_to_wait_is_up_when_it_is_one_s_turn() -> None:
 
 
 def test_the_guard_waits_as_before_outside_a_story() -> None:
-    """The shell's own lock and clock are back, whatever happened, and other threads had them all the time."""
-    inside: list[bool] = []
+    """The shell's own waits are back, whatever happened, and other threads had them all the time."""
+    real = waits.thread_event, waits.now
+    inside: list[float] = []
 
     class Looks(Counting):
         def add(self, reference: str) -> None:
-            inside.append(calls.threading is threading)
+            inside.append(waits.now())
+            thread = threading.Thread(target=lambda: inside.append(waits.now()))
+            thread.start()
+            thread.join()
             super().add(reference)
 
     assert played(Looks(), Move("ann", "adds")) == ""
-    assert inside == [False]
-    assert calls.threading is threading
-    assert calls.time is time
+    assert inside[0] == 0
+    assert abs(inside[1] - time.monotonic()) < 60
+    assert (waits.thread_event, waits.now) == real
 
 
 # -- threads

@@ -6,8 +6,6 @@ thread's event and one on a loop's future; `Tool.leave`, `Tool.fail` and `Tool.c
 
 from __future__ import annotations
 
-import threading
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,13 +20,14 @@ from ..kernel.explain import Finding
 from ..kernel.staleness import Grade, Raw
 from ..kernel.views import GONE, Entry, Key
 from ..logs.calls import Learned, Origin
+from . import waits
 from .errors import ConflictError, GuardError, LeaseLostError, Phase, StaleReadError, UnknownDependencyError, said
 from .names import Names
 from .outcomes import outcome_of
 from .probes import probe_all, probe_all_async
 from .running import Call, Running, current, last, settle_when_it_can
 from .sessions import Seat, seat
-from .waits import loop_event, on_a_loop
+from .waits import on_a_loop
 
 if TYPE_CHECKING:
     from .guard import Guard
@@ -142,20 +141,19 @@ class Tool:
     def _wait(self, asked: Asked, decision: Decision) -> tuple[Decision, Entry]:
         """Wait for what is in the way as long as it may be waited for, and ask anew, the last time for good."""
         running = asked[3]
-        log, deadline = running.log, time.monotonic() + (0 if on_a_loop() else self.wait_seconds)
-        while isinstance(decision, Wait) and decision.patient and time.monotonic() < deadline:
-            gate = threading.Lock()  # a finalizer on this very thread may open it, as it may not an Event
-            gate.acquire()
-            decision, first = self._ask(asked, False, gate.release)
+        log, deadline = running.log, waits.now() + (0 if on_a_loop() else self.wait_seconds)
+        while isinstance(decision, Wait) and decision.patient and waits.now() < deadline:
+            wake, woken = waits.thread_event()
+            decision, first = self._ask(asked, False, wake)
             if first is not None:
                 return decision, first
             assert isinstance(decision, Wait)
             try:
                 if not decision.patient:
                     break
-                gate.acquire(timeout=max(0, min(deadline - time.monotonic(), threading.TIMEOUT_MAX)))
+                woken(max(0, deadline - waits.now()))
             finally:
-                log.stop_waiting(decision.blocker, gate.release)
+                log.stop_waiting(decision.blocker, wake)
             if log.probing:
                 running.probes = probe_all(self, asked[2])
         decision, first = self._ask(asked, True)
@@ -165,9 +163,9 @@ class Tool:
     async def _wait_async(self, asked: Asked, decision: Decision) -> tuple[Decision, Entry]:
         """The same on an event loop."""
         running = asked[3]
-        log, deadline = running.log, time.monotonic() + (self.wait_seconds if on_a_loop() else 0)
-        while isinstance(decision, Wait) and decision.patient and time.monotonic() < deadline:
-            wake, woken = loop_event()
+        log, deadline = running.log, waits.now() + (self.wait_seconds if on_a_loop() else 0)
+        while isinstance(decision, Wait) and decision.patient and waits.now() < deadline:
+            wake, woken = waits.loop_event()
             decision, first = self._ask(asked, False, wake)
             if first is not None:
                 return decision, first
@@ -175,7 +173,7 @@ class Tool:
             try:
                 if not decision.patient:
                     break
-                await woken(max(0, deadline - time.monotonic()))
+                await woken(max(0, deadline - waits.now()))
             finally:
                 log.stop_waiting(decision.blocker, wake)
             if log.probing:

@@ -29,6 +29,7 @@ from .fibers import Fiber, Time, this_fiber
 from .loops import StoryLoop
 from .scripts import Move, shortest
 from .story import Part, Step, logged, shown, tell
+from .tallies import Tally
 from .waits import waits_of_a_story
 
 _SCRIPT = "__intervalguard_script__"
@@ -62,6 +63,8 @@ class GuardMachine(RuleBasedStateMachine):
 
     may_raise: ClassVar[tuple[type[Exception], ...]] = ()
     """What acts may raise, as for a time-out: then nobody was told that all went well, and no effect is missed."""
+
+    _tally: ClassVar[Tally] = Tally()
 
     def __init__(self) -> None:
         super().__init__()
@@ -209,6 +212,7 @@ class GuardMachine(RuleBasedStateMachine):
             self._end_badly(step, error)
         else:
             raise error
+        self._tally.count(step.move.act, _kind(error))
         self._check_effects()
 
     def _end_badly(self, step: Step, error: Exception) -> None:
@@ -263,6 +267,7 @@ class GuardMachine(RuleBasedStateMachine):
 
     def _judge(self, part: Part, was: Mapping[Hashable, Any]) -> None:
         """An act has had an effect: what it rests on must have been, until then, what the agent knew of it."""
+        self._tally.checks += len(part.step.expects)
         for resource, known in part.step.expects.items():
             if was.get(resource) != known:
                 part.wrong[resource] = (known, was.get(resource), self._changed_by.get(resource))
@@ -271,6 +276,11 @@ class GuardMachine(RuleBasedStateMachine):
             self._blame(part.step, f"acted on a value that was stale{through}.")
 
     def _check_seen(self, resource: Hashable, value: Any) -> None:
+        if resource not in self._history and value is not None:
+            raise ValueError(
+                f"sees({shown(resource)}, {shown(value)}): states() has never had this key, but"
+                f" {', '.join(map(shown, self._history)) or 'none at all'}"
+            )
         held = self._history.get(resource, [None])
         if not any(each == value for each in held):
             raise ValueError(
@@ -281,6 +291,7 @@ class GuardMachine(RuleBasedStateMachine):
     def _check_effects(self) -> None:
         counts = Counter(self._effects)
         for step in self._steps:
+            self._tally.checks += len(step.references)
             for reference in step.references:
                 if counts[reference] > 1:
                     self._blame(step, "acted once, and its effect took place more than once.")
@@ -297,10 +308,13 @@ def check_guard(machine: type[GuardMachine], *, settings: Settings | None = None
     Nothing can be left out of that story. ``settings`` are Hypothesis' own: ``settings(max_examples=500)`` looks at more
     stories, ``stateful_step_count`` bounds a story's acts (20 unless it is given), ``derandomize=True`` looks at the same
     stories each time. What an act raises that is no `GuardError` is raised, with its story as a note.
+
+    Raises ``ValueError`` where no story checked anything, and warns of an act that was begun often and never got through.
     """
     __tracebackhide__ = True
     if not (isinstance(machine, type) and issubclass(machine, GuardMachine)):
         raise TypeError(f"machine={machine!r} is no subclass of GuardMachine: pass the class, not an object of it")
+    tally = machine._tally = Tally()
     chosen = Settings(machine.TestCase.settings, stateful_step_count=_MOST_ROUNDS) if settings is None else settings
     phases = [each for each in chosen.phases if each not in (Phase.shrink, Phase.explain)]
     try:
@@ -311,7 +325,7 @@ def check_guard(machine: type[GuardMachine], *, settings: Settings | None = None
             raise
         found = error
     else:
-        return
+        return tally.complain(machine.__name__)
     story = _shortest_story(machine, script, type(found))
     if isinstance(found, GuardFault):
         raise GuardFault(story)
@@ -333,6 +347,14 @@ def _shortest_story(machine: type[GuardMachine], script: Sequence[Move], kind: t
         return again._wrong is not None and (GuardFault if error is None else type(error)) is kind
 
     return played(shortest(script, goes_wrong))._story()
+
+
+def _kind(error: BaseException | None) -> str:
+    if error is None:
+        return "ok"
+    if isinstance(error, KnowsNothing):
+        return "skipped"
+    return "refused" if any(isinstance(each, GuardError) for each in _leaves(error)) else "raised"
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

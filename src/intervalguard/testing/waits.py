@@ -3,55 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
-from typing import Any
 from unittest import mock
 
-from ..shell import calls
-from .fibers import Fiber, this_fiber
+from ..shell import waits
+from .fibers import this_fiber
 from .loops import StoryLoop
+
+_real_event, _real_now = waits.thread_event, waits.now
 
 
 @contextmanager
 def waits_of_a_story() -> Iterator[None]:
     """While it lasts, a guarded call that waits on a fiber stops it, until it is woken or its time is up.
 
-    The guard's own code waits, with another lock and another clock. On other threads both are the real ones.
+    On other threads calls wait as ever.
     """
-    lock_and_bound = SimpleNamespace(Lock=_lock, TIMEOUT_MAX=threading.TIMEOUT_MAX)
-    clock = SimpleNamespace(monotonic=_monotonic)
-    with mock.patch.object(calls, "threading", lock_and_bound), mock.patch.object(calls, "time", clock):
+    with mock.patch.object(waits, "thread_event", _event), mock.patch.object(waits, "now", _now):
         yield
 
 
-class _Lock:
-    """A lock at which a fiber stands."""
-
-    def __init__(self, fiber: Fiber) -> None:
-        self._fiber = fiber
-        self._is_open = True
-
-    def acquire(self, timeout: float = 0) -> None:
-        if not self._is_open:
-            self._fiber.wait(lambda: self._is_open, self._fiber.time.now + timeout)
-        self._is_open = False
-
-    def release(self) -> None:
-        self._is_open = True
-
-
-def _lock() -> Any:
+def _event() -> tuple[Callable[[], None], Callable[[float], object]]:
     fiber = this_fiber()
-    return threading.Lock() if fiber is None else _Lock(fiber)
+    if fiber is None:
+        return _real_event()
+    woken: list[bool] = []
+
+    def wait(seconds: float) -> None:
+        if not woken:
+            fiber.wait(lambda: bool(woken), fiber.time.now + seconds)
+
+    return lambda: woken.append(True), wait
 
 
-def _monotonic() -> float:
+def _now() -> float:
     fiber = this_fiber()
     loop = asyncio._get_running_loop()
     if fiber is None or not (loop is None or isinstance(loop, StoryLoop)):
-        return time.monotonic()
+        return _real_now()
     return fiber.time.now
