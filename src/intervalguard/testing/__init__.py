@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from .agents import Agent, act
     from .agreement import Nonconforming
     from .clock import ManualClock
-    from .conformance import EventLogMachine, check_event_log
-    from .eventlogs import EventLog, SequenceLogView
+    from .conformance import EventLogMachine, check_agreement, check_event_log
+    from .eventlogs import DurableFactory, EventLog, LogFactory, SharedFactory, ViewedMemoryLog
     from .fresh import assert_fresh
     from .guards import GuardFault, GuardMachine, check_guard
+    from .reference import SequenceLogView
     from .stories import Log, moment
     from .strategies import events, instants, intervals, logs, names
 
@@ -25,10 +26,11 @@ _MODULES = {
     "agents": ("Agent", "act"),
     "agreement": ("Nonconforming",),
     "clock": ("ManualClock",),
-    "conformance": ("EventLogMachine", "check_event_log"),
-    "eventlogs": ("EventLog", "SequenceLogView"),
+    "conformance": ("EventLogMachine", "check_agreement", "check_event_log"),
+    "eventlogs": ("DurableFactory", "EventLog", "LogFactory", "SharedFactory", "ViewedMemoryLog"),
     "fresh": ("assert_fresh",),
     "guards": ("GuardFault", "GuardMachine", "check_guard"),
+    "reference": ("SequenceLogView",),
     "stories": ("Log", "moment"),
     "strategies": ("events", "instants", "intervals", "logs", "names"),
 }
@@ -36,16 +38,21 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "Agent",
+    "DurableFactory",
     "EventLog",
     "EventLogMachine",
     "GuardFault",
     "GuardMachine",
     "Log",
+    "LogFactory",
     "ManualClock",
     "Nonconforming",
     "SequenceLogView",
+    "SharedFactory",
+    "ViewedMemoryLog",
     "act",
     "assert_fresh",
+    "check_agreement",
     "check_event_log",
     "check_guard",
     "events",

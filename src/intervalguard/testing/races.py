@@ -15,10 +15,9 @@ from typing import Any
 
 from ..kernel import admission, events, staleness, views
 from ..kernel.admission import Admit
-from ..kernel.views import Key
+from ..kernel.views import Entry, Key
 from ..logs.calls import Origin
-from ..logs.memory import MemoryLog
-from . import eventlogs
+from . import reference
 from .agreement import Nonconforming, check
 from .eventlogs import EventLog, LogFactory
 from .stories import moment
@@ -28,15 +27,18 @@ _LOCKED_SECONDS = 0.01
 """A step that takes longer than this is taken to wait for the lock of the one that was stopped."""
 _HUNG_SECONDS = 30.0
 
-_PURE = {module.__name__ for module in (admission, staleness, events, views, eventlogs)}
+_PURE = {module.__name__ for module in (admission, staleness, events, views, reference)}
 """Functions without a state: to be stopped in one of them is to be stopped at the line that calls it."""
 
 
 def check_races(factory: LogFactory) -> None:
-    """Race two calls for one resource, a writer against the premise of another, and two settlements of one call."""
+    """Race two calls for one resource, a writer against the premise of another, and two settlements of one call; and let
+    a finalizer settle a call at each line of a step on the same thread.
+    """
     _race(factory, _for_one_resource)
     _race(factory, _for_a_premise)
     _race(factory, _to_settle)
+    _finalize(factory)
 
 
 class _Race:
@@ -48,7 +50,7 @@ class _Race:
         self.verdict = verdict
 
 
-def _for_one_resource(log: EventLog | MemoryLog) -> _Race:
+def _for_one_resource(log: EventLog) -> _Race:
     def verdict(one: Any, other: Any) -> None:
         through = [first for decision, first in (one, other) if type(decision) is Admit]
         check(
@@ -61,7 +63,7 @@ def _for_one_resource(log: EventLog | MemoryLog) -> _Race:
     return _Race(lambda: _write(log, "a"), lambda: _write(log, "a"), verdict)
 
 
-def _for_a_premise(log: EventLog | MemoryLog) -> _Race:
+def _for_a_premise(log: EventLog) -> _Race:
     _, read = log.admit(_ORIGIN, [("a", "read", None)])
     if read is None:
         raise Nonconforming("admit() does not record a read on an empty log")
@@ -77,7 +79,7 @@ def _for_a_premise(log: EventLog | MemoryLog) -> _Race:
     return _Race(lambda: _write(log, "b", read.id), lambda: _write(log, "a"), verdict)
 
 
-def _to_settle(log: EventLog | MemoryLog) -> _Race:
+def _to_settle(log: EventLog) -> _Race:
     _, first = _write(log, "a")
 
     def verdict(one: Any, other: Any) -> None:
@@ -89,11 +91,11 @@ def _to_settle(log: EventLog | MemoryLog) -> _Race:
     return _Race(lambda: log.settle(first, "ok"), lambda: log.settle(first, "failed"), verdict)
 
 
-def _write(log: EventLog | MemoryLog, name: str, *depends_on: Key) -> Any:
+def _write(log: EventLog, name: str, *depends_on: Key) -> Any:
     return log.admit(_ORIGIN, [(name, "write", None)], depends_on)
 
 
-def _race(factory: LogFactory, make: Callable[[EventLog | MemoryLog], _Race]) -> None:
+def _race(factory: LogFactory, make: Callable[[EventLog], _Race]) -> None:
     """The race, with the first thread stopped at its first line, its second, and so on until it has no more."""
     stop_at, is_stopped = 0, True
     while is_stopped:
@@ -141,13 +143,68 @@ def _run(race: _Race, stop_at: int) -> tuple[bool, Any, Any]:
 
     threads = [threading.Thread(target=each, daemon=True) for each in (first, second)]
     threads[0].start()
-    check(stopped.wait(_HUNG_SECONDS), "a step of the log hangs, with no other thread in its way")
+    stopped.wait(_HUNG_SECONDS)
     threads[1].start()
     done.wait(_LOCKED_SECONDS)
     go.set()
     for thread in threads:
         thread.join(_HUNG_SECONDS)
-        check(not thread.is_alive(), "two steps of the log hang: each waits for what the other holds")
+        check(
+            not thread.is_alive(),
+            "two steps of the log hang: each waits for what the other holds, or one is to wait and does so itself",
+        )
     if faults:
         raise faults[0]
     return lines >= stop_at, answers[0], answers[1]
+
+
+def _finalize(factory: LogFactory) -> None:
+    """A call begins, and at its first line, its second, and so on a finalizer settles another one on the same thread."""
+    stop_at, is_stopped = 0, True
+    while is_stopped:
+        stop_at += 1
+        log = factory(clock=lambda: moment(100), max_events=None)
+        _, other = log.admit(_ORIGIN, [("b", "write", None)])
+        assert other is not None
+        is_stopped, decision = _interrupt(log, other, stop_at)
+        outcomes = [event.outcome for event in log.events()]
+        check(
+            not is_stopped or (type(decision) is Admit and outcomes == ["ok", "pending"]),
+            "settle_from_anywhere() came from a finalizer in the middle of an admission, and the events of the two calls are"
+            f" {outcomes} after that: the other call is to be settled, at the latest in the next step",
+        )
+
+
+def _interrupt(log: EventLog, other: Entry, stop_at: int) -> tuple[bool, Any]:
+    """Admit a call, with the other one settled at that line; whether it had that many lines, and the decision."""
+    answers: list[Any] = []
+    lines = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal lines
+        if frame.f_globals.get("__name__") in _PURE:
+            return None
+        if event == "line":
+            lines += 1
+            if lines == stop_at:
+                log.settle_from_anywhere(other, "ok")
+        return trace
+
+    def step() -> None:
+        sys.settrace(trace)
+        try:
+            answers.append(_write(log, "a")[0])
+        except BaseException as fault:
+            answers.append(fault)
+        finally:
+            sys.settrace(None)
+
+    thread = threading.Thread(target=step, daemon=True)
+    thread.start()
+    thread.join(_HUNG_SECONDS)
+    check(
+        not thread.is_alive(),
+        "settle_from_anywhere() hangs where a finalizer calls it in the middle of a step: it waits for no lock, not even one"
+        " that its own thread holds",
+    )
+    return lines >= stop_at, answers[0]

@@ -19,10 +19,18 @@ from ..kernel.events import Dependency, Event, check_name, covers
 from ..kernel.intervals import Interval
 from .stories import Log, moment
 
-__all__ = ["NAMES", "ORDERS", "below", "events", "instants", "intervals", "logs", "made", "names"]
+__all__ = ["ALIKE", "NAMES", "ORDERS", "below", "events", "instants", "intervals", "logs", "made", "names"]
 
 NAMES = ("a", "a/b", "a/b/c", "a/d", "e", "ab")
 """A small hierarchy, a name apart, and one that is below ``a`` as a text but not by segment."""
+
+ALIKE = (
+    "a", "A", "a ", " a", "a_", "ab", "a%", "aXb", "orders/4", "orders/42", "orders/_", "Orders/4", "e\u0301", "\u00e9",
+    "ss", "\u00df", "i", "\u0131", "I", "\u0130", "n\x00", "n", "q'", "q''", 'q"', "q\\", "x/%", "x/y", "0", "00",
+    "1", "1.0", "null", "None", "\U0001f600", "\ufe0f", "t\n", "t", "k:v", "k", "s*", "s.",
+)  # fmt: skip
+"""Names that are alike to a text comparison that is not exact: by case, spaces, wildcards, accents, quotes, or as numbers.
+Of two neighbours none covers the other."""
 
 Order: TypeAlias = Literal["line", "seq", "numbered"]
 
