@@ -142,6 +142,7 @@ def cases(kernel: Kernel) -> Iterator[Case]:
             around = [
                 entry(each, "z", "write", "pending", start, None, (), each, None)
                 for each, start in zip("pq", outer, strict=True)
+                if parent or (within and call != "w")
             ]
             yield Case([write, *reads, *around], staleness.Claim("c", within, own), touches, least, waited)
 

@@ -134,6 +134,7 @@ def prove_an_entry_is_its_event(kernel: Kernel) -> None:
     claim((view.find("e"), view.find("k")) == (entry, None), "an event is found by its id")
     claim((view.was_dropped("k"), view.dropped_since("a", 0), view.memory()) == (False, False, None), "nothing is dropped")
     for micros in (0, -1, 1_785_369_600_000_001):
+        claim(type(events.micros(events.moment(micros))) is int, "microseconds are whole", micros)
         claim(events.micros(events.moment(micros)) == micros, "a moment is its microseconds", micros)
         claim(events.moment(micros).utcoffset() == timedelta(0), "a moment is in UTC", micros)
     for seconds in (0, 0.0000014, 0.0000016, 2.5, 30):

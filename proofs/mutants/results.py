@@ -43,7 +43,7 @@ class Results:
     @property
     def done(self) -> list[str]:
         """The modules that were run whole."""
-        return [module for module in PROOFS if module in self.lines]
+        return [module for module in PROOFS if "mutated" in self.lines.get(module, {})]
 
     @property
     def survivors(self) -> list[Mutant]:
@@ -147,8 +147,8 @@ def table(results: Results) -> str:
     return (
         f"{text}\n\nOf {mutants} mutants {sum(killed)} die and {survive} survive. There is one for"
         f" {mutated} of the {scope} executable lines in scope ({mutated / scope:.1%}), where mutmut by itself reaches"
-        f" {alone} ({alone / scope:.1%}). The kernel has {whole} such lines;"
-        f" {', '.join(f'`{each}`' for each in UNPROVED)} are held by tests.\n"
+        f" {alone} ({alone / scope:.1%}); that is {mutated / whole:.0%} of the {whole} such lines of the whole kernel,"
+        f" of which {', '.join(f'`{each}`' for each in UNPROVED)} are held by tests.\n"
         + (f"\n**Not run yet: {', '.join(left)}.**\n" if left else "")
     )
 

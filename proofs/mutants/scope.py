@@ -9,7 +9,6 @@ SURVIVED, TIME_OUT, IMPORT = "survived", "time-out", "import"
 APART = (IMPORT, TIME_OUT, SURVIVED)
 
 _RULE = "test_rule.py::test_the_rule_is_the_statement"
-_SEARCH = "interleavings/test_interleavings.py::test_no_admitted_write_takes_effect_on_a_superseded_premise"
 _POSITIONS = (
     "an_entry_is_its_event",
     "names_are_narrowed",
@@ -51,14 +50,7 @@ _STALENESS = (
     "test_graphs.py::test_graphs",
     f"{_RULE}[what_one_event_does]",
 )
-_ADMISSION = (
-    "test_admission.py::test_pins",
-    "test_admission.py::test_decisions",
-    f"{_SEARCH}[nested writes]",
-    f"{_SEARCH}[writes of one's own as premises, probes]",
-    f"{_SEARCH}[reads that take time, derived reads]",
-    "interleavings/test_interleavings.py::test_everything_that_can_be_said_is_said",
-)
+_ADMISSION = ("test_admission.py::test_pins", "test_admission.py::test_decisions")
 
 PROOFS: Mapping[str, Sequence[str]] = {
     "intervals": _INTERVALS,
@@ -66,7 +58,8 @@ PROOFS: Mapping[str, Sequence[str]] = {
         "test_names.py::test_names_are_segments",
         "test_names.py::test_contradictions",
         *(f"test_positions.py::test_{each}" for each in _POSITIONS),
-        *_STALENESS,
+        "test_verdicts_orders.py::test_the_verdict_is_counted",
+        f"{_RULE}[what_part_counts]",
     ),
     "views": (*(f"test_positions.py::test_{each}" for each in _POSITIONS), *_STALENESS),
     "staleness": _STALENESS,

@@ -99,7 +99,7 @@ def digests(source: str) -> dict[str, str]:
 
 def executable(code: str) -> set[int]:
     """The lines of statements that do something: no imports, headers of functions and classes, fields without a value."""
-    idle = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef | ast.Pass
+    idle = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef | ast.Pass | ast.Try
     found = set()
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.stmt) and not isinstance(node, idle):
