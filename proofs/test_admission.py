@@ -137,12 +137,12 @@ def cases(kernel: Kernel) -> Iterator[Case]:
     for (name, outcome, rests, (call, parent)), (own, within, touches, (least, waited)) in itertools.product(
         writes, list(asks)
     ):
-        for outer in ((6, 5), (5, 6)) if within and parent == "q" else ((5, 6),):
+        for outer in ((6, 5), (5, 6)) if within and parent == "q" else ((5, 6), ()) if within and call == "w" else ((5, 6),):
             write = entry("w", name, "write", outcome, 8, 9 if outcome == "ok" else None, rests, call, parent)
             around = [
                 entry(each, "z", "write", "pending", start, None, (), each, None)
-                for each, start in zip("pq", outer, strict=True)
-                if parent or (within and call != "w")
+                for each, start in zip("pq", outer, strict=False)
+                if within or parent
             ]
             yield Case([write, *reads, *around], staleness.Claim("c", within, own), touches, least, waited)
 
