@@ -11,7 +11,7 @@ import sys
 from types import ModuleType
 from typing import Any, NamedTuple
 
-_NAMES = ("events", "intervals", "views", "staleness")
+_NAMES = ("events", "intervals", "views", "staleness", "admission")
 
 
 class Kernel(NamedTuple):
@@ -21,6 +21,7 @@ class Kernel(NamedTuple):
     intervals: Any
     views: Any
     staleness: Any
+    admission: Any
 
 
 SHIPPED = Kernel(*(importlib.import_module(f"intervalguard.kernel.{name}") for name in _NAMES))

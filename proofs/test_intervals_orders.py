@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -118,6 +119,24 @@ def test_five_table() -> None:
 def test_relation_is_the_five_of_allen(ranks: tuple[int, ...]) -> None:
     """`relation` is the table applied to the thirteen, instants included."""
     assert relation(*as_intervals(*ranks)) == FIVE_BY_HAND[by_hand(*ranks)]
+
+
+def test_events_stand_by_their_times() -> None:
+    """`relation` and `intersects` take what has times, on either side, and refuse what is still open."""
+    for a0, a1, b0, b1 in PAIRS:
+        a, b = as_intervals(a0, a1, b0, b1)
+        timed = [SimpleNamespace(start_time=x.start, end_time=x.end) for x in (a, b)]
+        assert relation(*timed) == relation(a, timed[1]) == relation(timed[0], b) == relation(a, b)
+        assert intersects(*timed) is intersects(a, b)
+    with pytest.raises(ValueError, match="an open event has no interval yet"):
+        relation(SimpleNamespace(start_time=0, end_time=None), Interval(0, 1))
+
+
+def test_a_name_that_is_none_of_the_thirteen_is_refused() -> None:
+    """Whichever of the two of a composition it is."""
+    for ask in (lambda: converse("within"), lambda: compose("within", "before"), lambda: compose("before", "within")):
+        with pytest.raises(ValueError, match="not one of Allen's relations: 'within'"):
+            ask()
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 1), (0, 0)])

@@ -106,6 +106,68 @@ def prove_given_times_are_bare(kernel: Kernel) -> int:
     return len(SPANS) * len(BARE) * 2
 
 
+def prove_an_entry_is_its_event(kernel: Kernel) -> None:
+    """What a view makes of an event is what the event says, in whole microseconds, and it finds it by its id and call."""
+    events, views = kernel.events, kernel.views
+    every = {"outcome": "error", "call": "k", "parent": "p"}
+    late = {"observed_at": at(6), "version": "v", "may_land_until": at(9)}
+    rests = ["x", events.Dependency("y", "c")]
+    full = events.Event("a/b", at(4), at(7), 1.25, rests, "write", "e", **every, **late)
+    plain = events.Event("a", at(3), id="o", call="k")
+    view = views.SequenceView([full, plain])
+    entry, other = view.entries
+    start = round((at(4) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()) * 1_000_000
+    meant = {"id": "e", "name": "a/b", "kind": "write", "start_time": start, "took": 1_500_000, "window": 1_250_000, **every}
+    meant |= {"depends_on": ("x", ("y", "c")), "origin": full, "memo": None, "probes": None}
+    claim({name: getattr(entry, name) for name in meant} == meant, "an entry is its event", entry)
+    times = entry.extra.seen_time, entry.extra.version, entry.extra.until_time
+    claim(times == (start + 1_000_000, "v", start + 2_500_000), "so it is for what few events have", times)
+    claim(
+        (other.end, other.took, other.window, other.extra, other.parent) == (None,) * 5, "what is not there is none", other
+    )
+    for name, given in late.items():
+        extra = views.entry(events.Event("a", at(4), at(7), **{name: given}), view.order, None).extra
+        there = {each: getattr(extra, each) is not None for each in ("seen", "seen_time", "version", "until", "until_time")}
+        fields = {"observed_at": {"seen", "seen_time"}, "version": {"version"}, "may_land_until": {"until", "until_time"}}
+        claim({each for each in there if there[each]} == fields[name], "one of these alone is kept", name, there)
+    claim(view.call("k") == [other, entry] and view.call("e") == [], "a call is its events, by start")
+    claim((view.find("e"), view.find("k")) == (entry, None), "an event is found by its id")
+    claim((view.was_dropped("k"), view.dropped_since("a", 0), view.memory()) == (False, False, None), "nothing is dropped")
+    for micros in (0, -1, 1_785_369_600_000_001):
+        claim(type(events.micros(events.moment(micros))) is int, "microseconds are whole", micros)
+        claim(events.micros(events.moment(micros)) == micros, "a moment is its microseconds", micros)
+        claim(events.moment(micros).utcoffset() == timedelta(0), "a moment is in UTC", micros)
+    for seconds in (0, 0.0000014, 0.0000016, 2.5, 30):
+        claim(events.window_micros(seconds) == timedelta(seconds=seconds) // timedelta(microseconds=1), "a window", seconds)
+    twice = [events.Event("a", at(each), id="ab"[each % 2]) for each in range(1, 4)]
+    try:
+        views.SequenceView(twice)
+    except ValueError as raised:
+        claim("id='b'" in str(raised), "the id that is given twice is named", raised)
+    else:
+        claim(False, "an id names one event")
+
+
+def prove_names_are_narrowed(kernel: Kernel) -> None:
+    """A dependency counts by its event's name, or by a name that this covers; any other is refused."""
+    entry = kernel.views.entry(kernel.events.Event("a/b", at(0), at(1)), kernel.views.Order(()), None)
+    for name, right in {None: "a/b", "a/b": "a/b", "a/b/c": "a/b/c", "a": None, "a/bc": None, "a/b/": None}.items():
+        try:
+            claim(kernel.views.narrowed(entry, name) == right, "a narrower name counts", name)
+        except ValueError:
+            claim(right is None, "what is no narrower name is refused", name)
+
+
+def test_an_entry_is_its_event() -> None:
+    """Section 1: every field of an event, there and not there."""
+    prove_an_entry_is_its_event(SHIPPED)
+
+
+def test_names_are_narrowed() -> None:
+    """Section 1: the same name, one below, one above, one beside, and none."""
+    prove_names_are_narrowed(SHIPPED)
+
+
 def test_given_times_are_bare() -> None:
     """L2: the instant seen, the end of what may land, and what is made by hand are placed as times without a number."""
     assert prove_given_times_are_bare(SHIPPED) == 468
@@ -133,6 +195,13 @@ BROKEN = {
     "a number that is not there counts": (prove_given_times_are_bare, "or _by_time(event):", "and _by_time(event):"),
     "a given time is forgotten": (prove_given_times_are_bare, "event.observed_at is not None or", "False or"),
     "the one time is the other": (prove_given_times_are_bare, "order.bare(until_time)", "order.bare(seen_time or 0)"),
+    "a window is kept in seconds": (prove_an_entry_is_its_event, "window_micros(event.validity_window_seconds)", "1"),
+    "a call's events are in the log's order": (
+        prove_an_entry_is_its_event,
+        "key=lambda each: each.start)",
+        "key=lambda each: 0)",
+    ),
+    "a dependency can be widened": (prove_names_are_narrowed, "not covers(entry.name, check_name(name))", "False"),
     "lines count for more than seq": (prove_times_are_positions, "event.seq if self._by_seq else place", "place"),
 }
 
