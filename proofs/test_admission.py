@@ -1,4 +1,4 @@
-"""What `admit` and `may_return` decide, against section 5 of the design said anew, on every small log of a few shapes.
+"""What `admit` and `settle` decide, against section 5 of the design said anew, on every small log of a few shapes.
 
 The searches of the interleavings prove that what is admitted is safe; that a call is not kept waiting, or refused, for
 nothing, and what it is told, is proved here. The findings are those of `judge`, of which the other proofs are.
@@ -167,11 +167,30 @@ def prove_decisions(kernel: Kernel) -> set[str]:
         if not same or list(decision.findings) != findings:
             raise Refuted(f"{got}, not {right}, of {case} with {findings}")
         occurring.add(" ".join(map(str, (*got[:1], *got[3:]))))
-        given = admission.may_return(view, case.call, case.least, AT, NOW)
         refused = case.least is not None and any(each.grade >= case.least for each in findings)
-        if type(given).__name__ != ("Refuse" if refused else "Admit") or list(given.findings) != findings:
-            raise Refuted(f"{given} is given back, of {case} with {findings}")
+        for first, more, outcome in endings(kernel, case.call):
+            entries = [*case.entries, first, *more]
+            given = admission.settle(logged(kernel, entries), first, case.call, outcome, case.least, AT, NOW)
+            is_judged = outcome == "ok" and not any(each.call == "c" and each.kind == "write" for each in entries)
+            right = None if first.outcome != "pending" else "Refuse" if is_judged and refused else "Admit"
+            told = findings if is_judged else []
+            if (given and type(given).__name__) != right or (given and list(given.findings) != told):
+                raise Refuted(f"{given} is the end of {first} as {outcome}, of {case} with {findings}")
     return occurring
+
+
+def endings(kernel: Kernel, call: Any) -> Iterator[tuple[Any, list[Any], str]]:
+    """A call's first event, the others of it, and what it ends as: a read, a write, both in one, and one that has ended."""
+
+    def event(id: str, kind: str, outcome: str, name: str = "z") -> Any:
+        end = None if outcome == "pending" else 7
+        return kernel.views.Entry(id, name, kind, outcome, 6, end, 0, 0, call.depends_on, None, "c", call.parent)
+
+    for outcome in ("ok", "error", "unknown"):
+        yield event("c", "read", "pending"), [], outcome
+        yield event("c", "write", "pending"), [], outcome
+        yield event("c", "read", "pending"), [event("d", "write", "pending")], outcome
+        yield event("c", "read", "unknown"), [], outcome
 
 
 def prove_pins(kernel: Kernel) -> None:

@@ -1,7 +1,7 @@
 """Agents that run programs over one log, as a machine whose every step asks the shipped admission rule.
 
 A state holds what each agent is about to do, what became of its calls, and the order of the endpoints in the log. Each
-question is put to the shipped `admit` or `may_return` over a view of exactly these events; nothing of the rule is
+question is put to the shipped `admit` or `settle` over a view of exactly these events; nothing of the rule is
 restated here. What is restated is the world: an effect makes every value of that resource that another agent saw before
 a superseded one, whatever the log says. The invariant compares the two.
 

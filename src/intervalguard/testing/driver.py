@@ -12,7 +12,7 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
-from ..kernel.admission import Admit, Decision, Refuse, Touch, Wait, admit, may_return
+from ..kernel.admission import Admit, Decision, Refuse, Touch, Wait, admit, settle
 from ..kernel.events import Outcome
 from ..kernel.staleness import HISTORY_DROPPED, REASONS, Claim, Probe
 from ..kernel.views import GONE, Entry, Key
@@ -262,7 +262,8 @@ class Driver:
             return False
         reference = agreement.reference
         claim = Claim(made.id, made.parent, made.depends_on)
-        is_stale = type(may_return(reference, claim, least, reference.at, reference.time)) is Refuse
+        decision = settle(reference, made.first, claim, outcome, least, reference.at, reference.time)
+        is_stale = type(decision) is Refuse
         return is_stale if is_stale or len(agreement.held) == len(agreement.truth) else None
 
     def _check_times(self, made: Made, before: datetime) -> None:

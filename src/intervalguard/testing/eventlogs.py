@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from ..kernel.admission import Admit, Decision, LogView, Refuse, Touch
+from ..kernel.admission import Decision, LogView, Settlement, Touch
 from ..kernel.events import Event, Outcome
 from ..kernel.explain import Finding
 from ..kernel.staleness import Grade, Probe, Raw
@@ -72,11 +72,11 @@ class EventLog(Protocol):
         probes: Mapping[Id, Probe] | None = None,
         learned: Learned | None = None,
         may_land_for: int | None = None,
-    ) -> Admit | Refuse | None:
+    ) -> Settlement:
         """Record a call's end and outcome, once; ``None``, with nothing changed, if it had been settled already.
 
-        A derived read that ends ``ok`` is judged again by `intervalguard.kernel.admission.may_return`; on a `Refuse` it is
-        recorded as ``refused``, unless ``bear``. ``learned`` is what the result told: the names read, each an event; the
+        What is recorded is what `intervalguard.kernel.admission.settle` says: on a `Refuse` a derived read is recorded as
+        ``refused``, unless ``bear``. ``learned`` is what the result told: the names read, each an event; the
         version, of all of the call's events; the instant seen, of its reads; and where ``unread`` is set these are
         errors. Raises ``ValueError``, with nothing changed, for an instant seen that is yet to come. ``may_land_for`` is
         how many microseconds from now the writes of an ``unknown`` call may still land, however many these are.

@@ -1,4 +1,4 @@
-"""What became of the acts of all stories of a run. One whose acts never act, or whose stories check nothing, finds nothing."""
+"""What became of the acts of all stories of a run. One in which no act acts, or that compares nothing, can find nothing."""
 
 from __future__ import annotations
 
