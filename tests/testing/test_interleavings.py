@@ -94,7 +94,13 @@ def test_the_guard_waits_as_before_outside_a_story() -> None:
 # -- threads
 
 
-def test_no_thread_is_left_behind() -> None:
+@pytest.fixture
+def threads() -> set[threading.Thread]:
+    """Those that were there before: whoever runs the tests may have some."""
+    return set(threading.enumerate())
+
+
+def test_no_thread_is_left_behind(threads: set[threading.Thread]) -> None:
     """After a fault, an error, an interrupt, and an exit, with acts that stand at a pause and at a wait."""
 
     class Ends(Counting):
@@ -127,12 +133,12 @@ def test_no_thread_is_left_behind() -> None:
             assert "raised LookupError" in played(machine, Move("ann", "stands", {}, 1), Move("bob", "sleeps", {}, 1),
                                                   Move("cid", "ends"))  # fmt: skip
         assert machine.cleaned == ["ann", "bob"]
-        assert threading.active_count() == 1
+        assert set(threading.enumerate()) == threads
     check_guard(machine_of(tools.guarded), settings=FEW)
-    assert threading.active_count() == 1
+    assert set(threading.enumerate()) == threads
 
 
-def test_an_interrupt_of_the_test_ends_the_story() -> None:
+def test_an_interrupt_of_the_test_ends_the_story(threads: set[threading.Thread]) -> None:
     """It comes to the thread that waits for the act, and the act ends at its next pause."""
 
     class Long(Counting):
@@ -149,10 +155,10 @@ def test_an_interrupt_of_the_test_ends_the_story() -> None:
         machine._play([Move("ann", "adds")])
     assert machine.started
     assert not hasattr(machine, "went_on")
-    assert threading.active_count() == 1
+    assert set(threading.enumerate()) == threads
 
 
-def test_an_interrupt_ends_a_story_that_stands_still() -> None:
+def test_an_interrupt_ends_a_story_that_stands_still(threads: set[threading.Thread]) -> None:
     """An act that wants a lock which another holds over its pause goes on when that one has been ended."""
 
     class Locks(Counting):
@@ -169,7 +175,7 @@ def test_an_interrupt_ends_a_story_that_stands_still() -> None:
         Locks()._play([Move("bob", "adds", {}, 1), Move("ann", "adds")])
     assert time.monotonic() - started < 4
     interrupt.join()
-    assert threading.active_count() == 1
+    assert set(threading.enumerate()) == threads
 
 
 def test_a_fault_comes_before_what_its_act_raises() -> None:
