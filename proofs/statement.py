@@ -1,4 +1,4 @@
-"""Section 2 of the design as a statement about a few events, from its text: every edge and every write, each looked at anew.
+"""What the semantics say of staleness, as a statement about a few events: every edge and every write, each looked at anew.
 
 It shares nothing with the kernel. It only compares positions, so it runs on symbolic ones beside the rule, and what it
 says must be what the rule says on every path of the two together. Events need the fields of an entry of a log.

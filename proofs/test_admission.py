@@ -1,4 +1,4 @@
-"""What `admit` and `settle` decide, against section 5 of the design said anew, on every small log of a few shapes.
+"""What `admit` and `settle` decide, against what the semantics say, said anew, on every small log of a few shapes.
 
 The searches of the interleavings prove that what is admitted is safe; that a call is not kept waiting, or refused, for
 nothing, and what it is told, is proved here. The findings are those of `judge`, of which the other proofs are.
@@ -83,7 +83,7 @@ def patient(case: Case, blocker: Any) -> bool:
 
 
 def said(case: Case, findings: Sequence[Any], least_in_flight: int) -> tuple[Any, ...]:
-    """What section 5 says: the decision's name, and of a wait whom for, for what, and whether it may."""
+    """What the semantics say: the decision's name, and of a wait whom for, for what, and whether it may."""
     refused = [each for each in findings if case.least is not None and each.grade >= case.least]
     if any(each.grade != least_in_flight for each in refused):
         return ("Refuse",)
@@ -224,7 +224,7 @@ def prove_pins(kernel: Kernel) -> None:
 
 
 def test_decisions() -> None:
-    """Section 5: every decision of the enumeration is the one that the statement says, and each occurs."""
+    """Every decision of the enumeration is the one that the statement says, and each occurs."""
     assert prove_decisions(SHIPPED) == {"Admit", "Refuse", "Wait True", "Wait False"}
 
 

@@ -140,7 +140,7 @@ def prove_parts(kernel: Kernel) -> set[tuple[str, ...]]:
 
 
 def prove_reasons(kernel: Kernel) -> None:
-    """The reasons in their order, with the verdict and the remedy of each, as the design's tables have them."""
+    """The reasons in their order, with the verdict and the remedy of each, as the semantics have them."""
     table = {
         "unknown-dependency": ("unverifiable", "read it first"),
         "history-dropped": ("unverifiable", "read it first"),

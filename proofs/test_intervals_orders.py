@@ -111,7 +111,7 @@ def test_allen_picks_among_the_textbook_predicates_that_hold() -> None:
 
 
 def test_five_table() -> None:
-    """The thirteen map to the five as the design's table says."""
+    """The thirteen map to the five as the semantics' table says."""
     assert dict(FIVE) == FIVE_BY_HAND
 
 

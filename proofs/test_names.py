@@ -1,4 +1,4 @@
-"""Names, and what an event contradicts, by enumeration against what the documents say: section 1, "name" and "outcome"."""
+"""Names, and what an event contradicts, by enumeration against what the semantics say of names and outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where `SequenceView` puts the ends of events, which the proofs on symbolic positions leave out: section 1, "position".
+"""Where `SequenceView` puts the ends of events, which the proofs on symbolic positions leave out.
 
 Two events, with every weak order of their times and, in numbered logs, every weak order of their numbers beside it.
 Whoever asks for a place among these ends asks about one before, at or between them, so whole seconds are enough.

@@ -107,7 +107,7 @@ def test_the_verdicts_are_exact(writes: int, forms: tuple[str, ...], seen: tuple
 
 
 def test_an_assignment_of_instants_says_what_it_should() -> None:
-    """What is left without quantifiers is, for one write that is ok, the design's inequalities."""
+    """What is left without quantifiers is, for one write that is ok, the semantics' inequalities."""
     some, every = allowed(("must",), (True,))
     r0, r1, w0, w1, at = z3.Reals("r.first r.last w0.first w0.last at")
     solver = z3.Solver()

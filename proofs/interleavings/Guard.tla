@@ -1,8 +1,8 @@
 ------------------------------- MODULE Guard -------------------------------
 (* Agents over one log of calls: each reads one resource, in one step, and     *)
-(* writes one that rests on that read. A model of section 5 of the design, in  *)
-(* the terms of that section and not of the code: what the log says of a       *)
-(* premise is kept as what has become of the writes to it.                     *)
+(* writes one that rests on that read. A model of admission in the terms of    *)
+(* the semantics and not of the code: what the log says of a premise is kept   *)
+(* as what has become of the writes to it.                                     *)
 EXTENDS Naturals, Sequences
 
 CONSTANTS Agents,     \* 1 .. n

@@ -45,7 +45,7 @@ def test_no_admitted_write_takes_effect_on_a_superseded_premise(family: str) -> 
     """
     programs, agents, up_to_renaming, in_all = FAMILIES[family]
     symmetry, explored = searched(programs, agents)
-    assert explored.story is None
+    assert explored.story is None, "\n".join(explored.story)
     assert is_acyclic(explored.successors)
     assert up_to_renaming == len(explored.states)
     assert in_all == sum(map(symmetry.size, explored.states))

@@ -47,7 +47,11 @@ def test_the_readme_begins_with_two_commands_that_set_themselves_up() -> None:
         f".venv/bin/pip install -q {QUIET} '.[cli]' &&\n"
         ".venv/bin/intervalguard audit demo/refund-desk.jsonl --fail-on never\n"
     )
-    assert second == (f"python3 -m venv .venv &&\n.venv/bin/pip install -q {QUIET} -e '.[dev]' &&\n.venv/bin/pytest -q\n")
+    assert second == (
+        "python3 -m venv .venv &&\n"
+        f".venv/bin/pip install -q {QUIET} -e '.[dev]' &&\n"
+        ".venv/bin/pytest -q -n auto --dist loadfile\n"
+    )
 
 
 def test_the_first_command_prints_what_the_readme_shows(tmp_path: Path) -> None:

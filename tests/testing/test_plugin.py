@@ -345,6 +345,23 @@ def test_the_assertion_explains_itself_as_the_audit_does(tmp_path: Path) -> None
     assert str(caught.value).splitlines()[1:] == audit.stdout.splitlines()[:-1]
 
 
+def test_it_says_whose_they_were() -> None:
+    """The tools, agents and sessions that are known, in quotes that nothing in them ends."""
+    guard = Guard(mode="observe")
+    with guard.session("s\n'", agent="ann"):
+        with guard.read("orders/42", tool="look") as block:
+            pass
+        guard.record_write("orders/42", tool="webhook")
+        with guard.write("mails/9", depends_on=block.event, tool="mail"):
+            pass
+    with pytest.raises(AssertionError) as caught:
+        assert_fresh(guard.log)
+    assert str(caught.value).splitlines()[2:] == [
+        r"    the call by tool 'mail', agent 'ann', session 's\n\''; the read by tool 'look', agent 'ann', session 's\n\'';"
+        " the write by tool 'webhook'"
+    ]
+
+
 def test_it_takes_a_log_or_events() -> None:
     """A log, a list or an iterator of events; a fresh one passes, and other things are told apart from it."""
     assert_fresh(MemoryLog())

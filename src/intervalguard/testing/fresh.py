@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from ..edges.cli import line
 from ..kernel.audit import findings
 from ..kernel.events import Event
-from ..kernel.explain import Finding, Party, finding
+from ..kernel.explain import Finding, Party, finding, quoted
 from ..kernel.views import Entry, Order, by_id, entry
 
 
@@ -71,7 +71,17 @@ def report(found: Iterable[tuple[Entry, Finding]], fail_on: FailOn) -> str:
         return ""
     calls = len({call.id for call, _ in counted})
     heading = f"{calls} call{'s' if calls > 1 else ''} rested on something that was not fresh:"
-    return "\n".join([heading, *(line(call, each) for call, each in counted)])
+    return "\n".join([heading, *(line(call, each) + _whose(call, each) for call, each in counted)])
+
+
+def _whose(call: Entry, found: Finding) -> str:
+    """A line of whose the call and its witness were, for an id tells nobody where to look; empty where that is not known."""
+    said = []
+    for what, party in (("the call", call.origin), ("the read", found.read), ("the write", found.by)):
+        whose = {kind: getattr(party, kind, None) for kind in ("tool", "agent", "session")}
+        if any(whose.values()):
+            said.append(f"{what} by {', '.join(f'{kind} {quoted(who)}' for kind, who in whose.items() if who)}")
+    return f"\n    {'; '.join(said)}" if said else ""
 
 
 def _events(given: Any) -> Iterable[Event]:
