@@ -11,11 +11,11 @@ from intervalguard.kernel.admission import ADMITTED, Admit, Refuse, Wait, admit
 from intervalguard.kernel.nodes import Node, node_of
 from intervalguard.kernel.staleness import Claim
 from intervalguard.kernel.views import Entry
+from intervalguard.logs import MemoryLog
 from intervalguard.logs.held import Held
-from intervalguard.testing import ViewedMemoryLog
 
 
-class Seen(ViewedMemoryLog):
+class Seen(MemoryLog):
     """A log whose view is of another class."""
 
     View: type[Held] = Held
@@ -25,7 +25,7 @@ class Seen(ViewedMemoryLog):
         self._view.__class__ = self.View
 
 
-class LosesAnEvent(ViewedMemoryLog):
+class LosesAnEvent(MemoryLog):
     """A call that failed is in no one's account."""
 
     SAYS = r"the failed call that .* is lost: the log must hold it"
@@ -35,7 +35,7 @@ class LosesAnEvent(ViewedMemoryLog):
         return [event for event in super().events() if event.outcome != "failed"]
 
 
-class LosesOneOfSeveral(ViewedMemoryLog):
+class LosesOneOfSeveral(MemoryLog):
     """Of a call that touches several names the last is left out."""
 
     SAYS = "each name that it touches is one event"
@@ -44,7 +44,7 @@ class LosesOneOfSeveral(ViewedMemoryLog):
         return super().admit(origin, touches[:2], *args, **options)
 
 
-class RecordsAtTheEnd(ViewedMemoryLog):
+class RecordsAtTheEnd(MemoryLog):
     """A call is an event once it has ended."""
 
     SAYS = r"the pending call that .* is lost"
@@ -53,7 +53,7 @@ class RecordsAtTheEnd(ViewedMemoryLog):
         return [event for event in super().events() if event.outcome != "pending"]
 
 
-class RepeatsANumber(ViewedMemoryLog):
+class RepeatsANumber(MemoryLog):
     """The end has the number of the start."""
 
     SAYS = r"a call ends at #\d+ where #\d+ was given: numbers strictly increase"
@@ -63,7 +63,7 @@ class RepeatsANumber(ViewedMemoryLog):
         return event if event.end_seq is None else attrs.evolve(event, end_seq=event.seq)
 
 
-class SettlesTwice(ViewedMemoryLog):
+class SettlesTwice(MemoryLog):
     """The last word counts."""
 
     SAYS = "settle[(][)] settles a call twice: .* settlement is once"
@@ -75,7 +75,7 @@ class SettlesTwice(ViewedMemoryLog):
         return ADMITTED
 
 
-class SettlesWhatIsSettled(ViewedMemoryLog):
+class SettlesWhatIsSettled(MemoryLog):
     """`resolve` asks of no call whether it is lost."""
 
     SAYS = "resolve[(][)] settles a call that is .*: only an unknown one can be, and once"
@@ -88,7 +88,7 @@ class SettlesWhatIsSettled(ViewedMemoryLog):
             return []
 
 
-class ChecksThenRecords(ViewedMemoryLog):
+class ChecksThenRecords(MemoryLog):
     """Admission is two steps: the rule, and then the record."""
 
     ONLY = "races"
@@ -106,7 +106,7 @@ class ChecksThenRecords(ViewedMemoryLog):
         return decision, first
 
 
-class SettlesUnderNoLock(ViewedMemoryLog):
+class SettlesUnderNoLock(MemoryLog):
     """Settlement looks whether the call is pending before it takes the lock, and not after."""
 
     ONLY = "races"
@@ -200,7 +200,7 @@ class ForgetsPins(Seen):
             return None
 
 
-class RecordsARefusedCallAsOk(ViewedMemoryLog):
+class RecordsARefusedCallAsOk(MemoryLog):
     """A body that never ran is told of as one that did."""
 
     SAYS = "admit[(][)] hands out a first event of .* that says 'ok', and the call is 'refused'"
@@ -212,7 +212,7 @@ class RecordsARefusedCallAsOk(ViewedMemoryLog):
         return decision, first
 
 
-class HandsOverWhatIsStale(ViewedMemoryLog):
+class HandsOverWhatIsStale(MemoryLog):
     """A derived read is not judged again as it returns."""
 
     SAYS = "a derived read is judged again as it returns"
@@ -221,7 +221,7 @@ class HandsOverWhatIsStale(ViewedMemoryLog):
         return super().settle(first, outcome, None, *args, **options)
 
 
-class NeverWakes(ViewedMemoryLog):
+class NeverWakes(MemoryLog):
     """Who waits is not told that the wait is over."""
 
     SAYS = "settle[(][)] woke 0 of the [0-9]+ calls that wait"
@@ -230,7 +230,7 @@ class NeverWakes(ViewedMemoryLog):
         return super().admit(*args[:8], None, *args[9:])
 
 
-class ForgetsTheParent(ViewedMemoryLog):
+class ForgetsTheParent(MemoryLog):
     """A nested call is told of as one of its own."""
 
     SAYS = "was made in call='.*' by .*, and is recorded otherwise"
@@ -240,7 +240,7 @@ class ForgetsTheParent(ViewedMemoryLog):
         return attrs.evolve(super().event(entry), parent=None)
 
 
-class WidensWhatIsRestedOn(ViewedMemoryLog):
+class WidensWhatIsRestedOn(MemoryLog):
     """A part is taken for the whole."""
 
     SAYS = "and is recorded as resting on"
@@ -250,7 +250,7 @@ class WidensWhatIsRestedOn(ViewedMemoryLog):
         return super().admit(origin, touches, keys, *args, **options)
 
 
-class LetsThroughWhatIsSuspect(ViewedMemoryLog):
+class LetsThroughWhatIsSuspect(MemoryLog):
     """The least grade that is refused is not the one that was asked for."""
 
     SAYS = "decides Admit, and the rule says (Refuse|Wait) of the same events"
@@ -261,7 +261,7 @@ class LetsThroughWhatIsSuspect(ViewedMemoryLog):
         return super().admit(origin, touches, depends_on, parent, None if least is None else 3, *args, **options)
 
 
-class LetsLostWritesLandForEver(ViewedMemoryLog):
+class LetsLostWritesLandForEver(MemoryLog):
     """Until when a lost write may land is not kept."""
 
     SAYS = "may land until .*, not None"
@@ -270,7 +270,7 @@ class LetsLostWritesLandForEver(ViewedMemoryLog):
         return super().settle(*args, **options)
 
 
-class ForgetsWindows(ViewedMemoryLog):
+class ForgetsWindows(MemoryLog):
     """What was read may be relied on for ever."""
 
     SAYS = "each name that it touches is one event, with its window"
@@ -279,7 +279,7 @@ class ForgetsWindows(ViewedMemoryLog):
         return super().admit(origin, [(name, kind, None) for name, kind, _ in touches], *args, **options)
 
 
-class TakesWhatOthersWroteForNew(ViewedMemoryLog):
+class TakesWhatOthersWroteForNew(MemoryLog):
     """A change that is told of late is taken to be made as it is told."""
 
     SAYS = "a write that took effect at some instant since .* begins at #"
@@ -288,7 +288,7 @@ class TakesWhatOthersWroteForNew(ViewedMemoryLog):
         return super().write_outside(origin, name, None)
 
 
-class RewritesHistory(ViewedMemoryLog):
+class RewritesHistory(MemoryLog):
     """A call that was lost and is settled began when it was settled."""
 
     SAYS = "what happened stays as it was"
@@ -302,7 +302,7 @@ class RewritesHistory(ViewedMemoryLog):
         return settled
 
 
-class TellsTwice(ViewedMemoryLog):
+class TellsTwice(MemoryLog):
     """The last event is told of once more."""
 
     SAYS = "events[(][)] holds two events with one id"
@@ -312,7 +312,7 @@ class TellsTwice(ViewedMemoryLog):
         return events + events[-1:]
 
 
-class MakesEventsUp(ViewedMemoryLog):
+class MakesEventsUp(MemoryLog):
     """With each call comes another."""
 
     SAYS = "of a call that nobody made"
@@ -322,7 +322,7 @@ class MakesEventsUp(ViewedMemoryLog):
         return [*events, attrs.evolve(events[-1], id="e0", call="e0")] if events else events
 
 
-class StartsAllAtOne(ViewedMemoryLog):
+class StartsAllAtOne(MemoryLog):
     """Starts are numbered by nothing."""
 
     SAYS = r"a call begins at #1 where #\d+ was given: numbers strictly increase"
@@ -331,7 +331,7 @@ class StartsAllAtOne(ViewedMemoryLog):
         return attrs.evolve(super().event(entry), seq=1)
 
 
-class RefusesToResolve(ViewedMemoryLog):
+class RefusesToResolve(MemoryLog):
     """What is lost stays so."""
 
     SAYS = "resolve[(][)] refuses to settle an unknown call that may still land"
@@ -340,7 +340,7 @@ class RefusesToResolve(ViewedMemoryLog):
         raise ValueError("no")
 
 
-class HidesWhatItRefused(ViewedMemoryLog):
+class HidesWhatItRefused(MemoryLog):
     """A refused call is recorded, and nobody is told which it is."""
 
     SAYS = "admit[(][)] decides Refuse with waited=.*, and the call is not recorded"
@@ -350,7 +350,7 @@ class HidesWhatItRefused(ViewedMemoryLog):
         return decision, None if type(decision) is Refuse else first
 
 
-class IsNeverPatient(ViewedMemoryLog):
+class IsNeverPatient(MemoryLog):
     """No wait is worth it."""
 
     SAYS = "admit[(][)] waits for .*, and by the rule for"

@@ -13,12 +13,12 @@ from intervalguard import Event
 from intervalguard.kernel.admission import Admit, Refuse, Wait
 from intervalguard.kernel.sessions import Unread
 from intervalguard.kernel.views import GONE, Entry
+from intervalguard.logs import MemoryLog
 from intervalguard.logs.faces import Faces
 from intervalguard.logs.held import Held
-from intervalguard.testing import ViewedMemoryLog
 
 
-class RecordsWaits(ViewedMemoryLog):
+class RecordsWaits(MemoryLog):
     """A call that is to wait is recorded, and begins anew when it has waited."""
 
     SAYS = r"admit\(\) decides Wait with waited=False, and the call is recorded"
@@ -28,7 +28,7 @@ class RecordsWaits(ViewedMemoryLog):
         return decision, decision.blocker if type(decision) is Wait and first is None else first
 
 
-class LeavesTheHolderOut(ViewedMemoryLog):
+class LeavesTheHolderOut(MemoryLog):
     """The answer alone says what was recorded."""
 
     SAYS = r"does not put its first event into holder.first"
@@ -37,7 +37,7 @@ class LeavesTheHolderOut(ViewedMemoryLog):
         return super().admit(*args[:9])
 
 
-class HandsOutACopy(ViewedMemoryLog):
+class HandsOutACopy(MemoryLog):
     """The first event is what was read when the call began."""
 
     SAYS = "its first event, as admit.* handed it out, says 'pending'"
@@ -52,7 +52,7 @@ class HandsOutACopy(ViewedMemoryLog):
         return super().settle(self.find(first.id) or first, *args, **options)
 
 
-class SaysItWasSettled(ViewedMemoryLog):
+class SaysItWasSettled(MemoryLog):
     """Settling what is pending answers as settling what is not."""
 
     SAYS = r"settle\(\) says of the pending call that .* that it had been settled already"
@@ -61,7 +61,7 @@ class SaysItWasSettled(ViewedMemoryLog):
         super().settle(*args, **options)
 
 
-class RefusesWithoutAReason(ViewedMemoryLog):
+class RefusesWithoutAReason(MemoryLog):
     """The decision is right, and why is not told."""
 
     SAYS = r"admit\(\) finds a dependency on .* fresh, and by the events it is"
@@ -71,7 +71,7 @@ class RefusesWithoutAReason(ViewedMemoryLog):
         return decision._replace(findings=()), first
 
 
-class TellsOfFindingsByNumber(ViewedMemoryLog):
+class TellsOfFindingsByNumber(MemoryLog):
     """What is not held is told of by the log's own name for it."""
 
     SAYS = r"findings\(\) tells of \[\], and the rule found"
@@ -80,7 +80,7 @@ class TellsOfFindingsByNumber(ViewedMemoryLog):
         return super().findings([raw for raw in raws if raw.entry is not None], event, time)
 
 
-class TellsOfNoWitness(ViewedMemoryLog):
+class TellsOfNoWitness(MemoryLog):
     """Who changed it is left out."""
 
     SAYS = r"findings\(\) tells of None as the witness"
@@ -89,7 +89,7 @@ class TellsOfNoWitness(ViewedMemoryLog):
         return super().findings([raw._replace(by=None) for raw in raws], event, time)
 
 
-class TellsOfAnotherBlocker(ViewedMemoryLog):
+class TellsOfAnotherBlocker(MemoryLog):
     """What is in the way is told of as it was when it began, by a name of the log's own."""
 
     SAYS = r"event\(\) tells of another event than .*, for which admit\(\) waits|find\(\) gives another event"
@@ -101,7 +101,7 @@ class TellsOfAnotherBlocker(ViewedMemoryLog):
         return [Faces.event(self, entry) for entry in self._view.entries()]
 
 
-class WakesTwice(ViewedMemoryLog):
+class WakesTwice(MemoryLog):
     """A wait is over, and over again."""
 
     SAYS = r"settle\(\) woke 1 of the 1 calls that wait for the one that it settled, 2 times|woke . of the"
@@ -111,7 +111,7 @@ class WakesTwice(ViewedMemoryLog):
         return super().admit(*args[:8], wake and (lambda: (wake(), wake())), *args[9:])
 
 
-class WakesAtOnce(ViewedMemoryLog):
+class WakesAtOnce(MemoryLog):
     """Nobody waits, whatever is in the way."""
 
     SAYS = r"wake\(\) is called of a wait that was given up, or before what it waits for has settled"
@@ -124,7 +124,7 @@ class WakesAtOnce(ViewedMemoryLog):
         return decision, first
 
 
-class WakesWhoHasGivenUp(ViewedMemoryLog):
+class WakesWhoHasGivenUp(MemoryLog):
     """Nobody stops waiting."""
 
     SAYS = r"wake\(\) is called of a wait that was given up"
@@ -132,7 +132,7 @@ class WakesWhoHasGivenUp(ViewedMemoryLog):
     def stop_waiting(self, blocker: Any, wake: Any) -> None: ...
 
 
-class DoesNotKnowTheLost(ViewedMemoryLog):
+class DoesNotKnowTheLost(MemoryLog):
     """What is lost is not to be found."""
 
     SAYS = r"resolve\(\) does not know the unknown call that"
@@ -144,7 +144,7 @@ class DoesNotKnowTheLost(ViewedMemoryLog):
         return super().resolve(number, outcome)
 
 
-class ResolvesWhatHasLapsed(ViewedMemoryLog):
+class ResolvesWhatHasLapsed(MemoryLog):
     """A lost write may be said to have landed long after it could have."""
 
     SAYS = r"resolve\(\) settles a call that can land no longer"
@@ -159,7 +159,7 @@ class ResolvesWhatHasLapsed(ViewedMemoryLog):
             return [self.event(entry)]
 
 
-class ResolvesOneEvent(ViewedMemoryLog):
+class ResolvesOneEvent(MemoryLog):
     """Of a call that touches two names it tells of one."""
 
     SAYS = r"resolve\(\) answers with .*, the first one first"
@@ -168,7 +168,7 @@ class ResolvesOneEvent(ViewedMemoryLog):
         return super().resolve(number, outcome)[-1:]
 
 
-class TakesWhatOthersWroteForOld(ViewedMemoryLog):
+class TakesWhatOthersWroteForOld(MemoryLog):
     """A change that someone else made is taken to have been there from the beginning."""
 
     SAYS = "a write that took effect at some instant since .* begins at #.*, before"
@@ -179,7 +179,7 @@ class TakesWhatOthersWroteForOld(ViewedMemoryLog):
         return entry
 
 
-class Miscounts(ViewedMemoryLog):
+class Miscounts(MemoryLog):
     """What runs is no event yet."""
 
     SAYS = r"len\(\) is \d+, and events\(\) holds"
@@ -188,7 +188,7 @@ class Miscounts(ViewedMemoryLog):
         return sum(event.end_time is not None for event in self.events())
 
 
-class EndsNow(ViewedMemoryLog):
+class EndsNow(MemoryLog):
     """What has ended ends again whenever it is asked for."""
 
     SAYS = "is told of otherwise now: what has ended stays"
@@ -198,7 +198,7 @@ class EndsNow(ViewedMemoryLog):
         return event if event.outcome != "ok" else attrs.evolve(event, end_time=max(event.end_time, self.now()))
 
 
-class BringsBackWhatItDropped(ViewedMemoryLog):
+class BringsBackWhatItDropped(MemoryLog):
     """A row that was deleted is in a cache, and is read from there."""
 
     SAYS = r"events\(\) holds \[.*\] again, which the log had dropped"
@@ -313,7 +313,7 @@ class AdmitsOnceItHasDropped(Seen):
         return super().admit(*args)
 
 
-class ClearsWhatHasEnded(ViewedMemoryLog):
+class ClearsWhatHasEnded(MemoryLog):
     """What runs is settled as ever, though nothing is known of it."""
 
     SAYS = r"clear\(\) forgets the pending call that .*, and its first event is not GONE"
@@ -341,7 +341,7 @@ class FindsWhatWasCleared(Seen):
         return known.get(number)
 
 
-class ClearsWithoutAWord(ViewedMemoryLog):
+class ClearsWithoutAWord(MemoryLog):
     """Who waits for what was forgotten waits on."""
 
     SAYS = r"clear\(\) does not wake, once, those who wait"
@@ -351,7 +351,7 @@ class ClearsWithoutAWord(ViewedMemoryLog):
         super().clear()
 
 
-class KnowsNothing(ViewedMemoryLog):
+class KnowsNothing(MemoryLog):
     """No session has read anything."""
 
     SAYS = r"resting\('s', .* gives \['.*'\], and the session knows"
@@ -360,7 +360,7 @@ class KnowsNothing(ViewedMemoryLog):
         return [Unread(name) for name in names]
 
 
-class SaysNothingOfWhatIsUnread(ViewedMemoryLog):
+class SaysNothingOfWhatIsUnread(MemoryLog):
     """What nobody has read is nothing to rest on."""
 
     SAYS = r"gives \[\], and nothing that it knows covers that"
@@ -369,7 +369,7 @@ class SaysNothingOfWhatIsUnread(ViewedMemoryLog):
         return [key for key in super().resting(session, names, until) if type(key) is not Unread]
 
 
-class ForgetsItsOwnWrites(ViewedMemoryLog):
+class ForgetsItsOwnWrites(MemoryLog):
     """A session knows the last thing that it read, and not what it did to it since."""
 
     SAYS = "and what the session knows of it is"
@@ -378,7 +378,7 @@ class ForgetsItsOwnWrites(ViewedMemoryLog):
         return super().resting(session, names, until)[:1]
 
 
-class KnowsTheFuture(ViewedMemoryLog):
+class KnowsTheFuture(MemoryLog):
     """A turn knows all that the session does."""
 
     SAYS = "and what the session knows of it is|and nothing that it knows covers that"
@@ -387,7 +387,7 @@ class KnowsTheFuture(ViewedMemoryLog):
         return super().resting(session, names, None)
 
 
-class IsNeverStale(ViewedMemoryLog):
+class IsNeverStale(MemoryLog):
     """No session needs to read anything again."""
 
     SAYS = r"stale\('s'\) finds \[\], and it is"
@@ -396,7 +396,7 @@ class IsNeverStale(ViewedMemoryLog):
         return []
 
 
-class MistakesTheRace(ViewedMemoryLog):
+class MistakesTheRace(MemoryLog):
     """Reads are not recorded before they end."""
 
     SAYS = "the log raises AssertionError|admit.* decides Admit with waited=.*, and the call is not recorded"
@@ -406,7 +406,7 @@ class MistakesTheRace(ViewedMemoryLog):
         return decision, None if type(decision) is Admit and first is not None and first.kind == "read" else first
 
 
-class HidesTheOutcome(ViewedMemoryLog):
+class HidesTheOutcome(MemoryLog):
     """A refused call is said to run."""
 
     SAYS = r"admit\(\) hands out a first event of .* that says 'pending', and the call is 'refused'"
@@ -432,7 +432,7 @@ class LosesTheOrigin(Seen):
         return twin
 
 
-class TellsOfShiftedWindows(ViewedMemoryLog):
+class TellsOfShiftedWindows(MemoryLog):
     """The clock of the log and that of what it records are apart."""
 
     SAYS = "times are kept to the microsecond"
@@ -451,7 +451,7 @@ class Shown:
         return getattr(self._shown, name)
 
 
-class ShowsALateView(ViewedMemoryLog):
+class ShowsALateView(MemoryLog):
     """A view that is not the one by which the log decides."""
 
     class View(Shown): ...

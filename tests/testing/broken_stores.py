@@ -17,8 +17,8 @@ from intervalguard.kernel.admission import Wait
 from intervalguard.kernel.events import micros
 from intervalguard.kernel.nodes import Node, node_of
 from intervalguard.kernel.views import Entry, Extra
+from intervalguard.logs import MemoryLog
 from intervalguard.logs.held import Held
-from intervalguard.testing import ViewedMemoryLog
 
 
 class Likened(Held):
@@ -85,7 +85,7 @@ class CutsTexts(Seen):
             return text[:255]
 
 
-class CannotKeepNul(ViewedMemoryLog):
+class CannotKeepNul(MemoryLog):
     """A text column holds no NUL."""
 
     SAYS = "the log raises ValueError: a text cannot contain NUL"
@@ -97,7 +97,7 @@ class CannotKeepNul(ViewedMemoryLog):
         return super().admit(origin, touches, *args)
 
 
-class OverflowsInt32(ViewedMemoryLog):
+class OverflowsInt32(MemoryLog):
     """Windows are microseconds in four bytes."""
 
     SAYS = "each name that it touches is one event, with its window"
@@ -108,7 +108,7 @@ class OverflowsInt32(ViewedMemoryLog):
         return super().admit(origin, cut, *args)
 
 
-class TakesNoTimeForNoLimit(ViewedMemoryLog):
+class TakesNoTimeForNoLimit(MemoryLog):
     """`window or None`."""
 
     SAYS = "each name that it touches is one event, with its window"
@@ -118,7 +118,7 @@ class TakesNoTimeForNoLimit(ViewedMemoryLog):
         return super().admit(origin, [(name, kind, window or None) for name, kind, window in touches], *args)
 
 
-class TakesNobodyForAnEmptyText(ViewedMemoryLog):
+class TakesNobodyForAnEmptyText(MemoryLog):
     """`NULL` and the empty text are one."""
 
     SAYS = "was made in call=None by .*, and is recorded otherwise"
@@ -128,7 +128,7 @@ class TakesNobodyForAnEmptyText(ViewedMemoryLog):
         return attrs.evolve(event, batch=event.batch or None, run=event.run or None)
 
 
-class KeepsTimesAsFloats(ViewedMemoryLog):
+class KeepsTimesAsFloats(MemoryLog):
     """Seconds as a float have no room for all microseconds."""
 
     SAYS = "times are kept to the microsecond"
@@ -140,7 +140,7 @@ class KeepsTimesAsFloats(ViewedMemoryLog):
         return attrs.evolve(event, start_time=start.replace(microsecond=start.microsecond // 2 * 2))
 
 
-class KeepsLocalTimes(ViewedMemoryLog):
+class KeepsLocalTimes(MemoryLog):
     """The zone is lost on the way."""
 
     SAYS = r"is recorded at .*, and by the log's clock it was between|now\(\) goes back"
@@ -149,7 +149,7 @@ class KeepsLocalTimes(ViewedMemoryLog):
         return (self._clock() if self._clock else super().now()).replace(tzinfo=UTC)
 
 
-class GoesBackInTime(ViewedMemoryLog):
+class GoesBackInTime(MemoryLog):
     """The clock is believed."""
 
     SAYS = r"now\(\) goes back from|events\(\) cannot tell what the log holds"
@@ -158,7 +158,7 @@ class GoesBackInTime(ViewedMemoryLog):
         return micros(self._clock()) if self._clock else super()._now()
 
 
-class EndsBeforeItBegan(ViewedMemoryLog):
+class EndsBeforeItBegan(MemoryLog):
     """The end comes from another clock than the start."""
 
     SAYS = r"events\(\) cannot tell what the log holds: end_time=.* is before start_time"
@@ -168,7 +168,7 @@ class EndsBeforeItBegan(ViewedMemoryLog):
         return event if event.end_time is None else attrs.evolve(event, end_time=event.start_time - timedelta(seconds=1))
 
 
-class ShowsTheClock(ViewedMemoryLog):
+class ShowsTheClock(MemoryLog):
     """Events are right where the clock steps back, and what the time is is not."""
 
     SAYS = r"now\(\) goes back from|is recorded at"
@@ -177,7 +177,7 @@ class ShowsTheClock(ViewedMemoryLog):
         return self._clock() if self._clock else super().now()
 
 
-class OverflowsTheCalendar(ViewedMemoryLog):
+class OverflowsTheCalendar(MemoryLog):
     """For how long a lost write may land is added to now, however long that is."""
 
     SAYS = "the log raises OverflowError"
@@ -188,7 +188,7 @@ class OverflowsTheCalendar(ViewedMemoryLog):
         return super().settle(*args, may_land_for=may_land_for)
 
 
-class KeepsVersionsAsJson(ViewedMemoryLog):
+class KeepsVersionsAsJson(MemoryLog):
     """A tuple comes back as a list."""
 
     SAYS = r"learned version=\(.*, and is recorded with \["
@@ -217,7 +217,7 @@ class FindsVersionsAsTexts(Seen):
         return twin
 
 
-class KeepsTextsAlone(ViewedMemoryLog):
+class KeepsTextsAlone(MemoryLog):
     """A version that is no text is refused."""
 
     SAYS = r"settle\(\) refuses version=0: a log keeps"
@@ -230,7 +230,7 @@ class KeepsTextsAlone(ViewedMemoryLog):
         return super().settle(first, outcome, *args, **options)
 
 
-class ForgetsWhenItWasSeen(ViewedMemoryLog):
+class ForgetsWhenItWasSeen(MemoryLog):
     """There is no column for it."""
 
     SAYS = "saw the world at .*, and is recorded with None"
@@ -239,7 +239,7 @@ class ForgetsWhenItWasSeen(ViewedMemoryLog):
         return attrs.evolve(super().event(entry), observed_at=None)
 
 
-class TakesTheFuture(ViewedMemoryLog):
+class TakesTheFuture(MemoryLog):
     """An instant that is yet to come is taken for now."""
 
     SAYS = "settle[(][)] takes an instant seen that is yet to come"
@@ -251,7 +251,7 @@ class TakesTheFuture(ViewedMemoryLog):
             return super().settle(first, outcome)
 
 
-class ComparesIdsAsNumbers(ViewedMemoryLog):
+class ComparesIdsAsNumbers(MemoryLog):
     """`CAST(id AS INTEGER)`: whatever comes behind the number does not count."""
 
     SAYS = r"find\(\) gives an event for id=.*, which is no id|does not stand for itself"
@@ -261,7 +261,7 @@ class ComparesIdsAsNumbers(ViewedMemoryLog):
         return super().number_of(id.strip().lower())
 
 
-class TrimsIds(ViewedMemoryLog):
+class TrimsIds(MemoryLog):
     """What is no id is unknown, and not by what it was called."""
 
     SAYS = "does not stand for itself"
@@ -272,7 +272,7 @@ class TrimsIds(ViewedMemoryLog):
         return number.strip() if isinstance(number, str) else number
 
 
-class ForgetsTheOrderInACall(ViewedMemoryLog):
+class ForgetsTheOrderInACall(MemoryLog):
     """The events of one call come by name."""
 
     SAYS = "not in the order of its touches|in another order than before"
@@ -282,7 +282,7 @@ class ForgetsTheOrderInACall(ViewedMemoryLog):
         return sorted(super().events(), key=lambda event: (event.seq, event.call, event.id != event.call, event.name))
 
 
-class GivesTheNewestFirst(ViewedMemoryLog):
+class GivesTheNewestFirst(MemoryLog):
     """`ORDER BY seq DESC`."""
 
     SAYS = r"was recorded just now, and events\(\) does not give it last|in another order than before"
@@ -291,7 +291,7 @@ class GivesTheNewestFirst(ViewedMemoryLog):
         return super().events()[::-1]
 
 
-class MovesWhatItUpdates(ViewedMemoryLog):
+class MovesWhatItUpdates(MemoryLog):
     """Without an `ORDER BY` an updated row is the last."""
 
     SAYS = "in another order than before"
@@ -302,7 +302,7 @@ class MovesWhatItUpdates(ViewedMemoryLog):
         return [event for event in events if event.end_seq is None] + ended if len(ended) < len(events) - 1 else events
 
 
-class ReplacesByName(ViewedMemoryLog):
+class ReplacesByName(MemoryLog):
     """`INSERT OR REPLACE`: what someone else wrote last is all that is kept of it."""
 
     SAYS = r"write_outside\(\) gives the id .* a second time"
@@ -315,7 +315,7 @@ class ReplacesByName(ViewedMemoryLog):
         return known[name]
 
 
-class GivesAnIdTwice(ViewedMemoryLog):
+class GivesAnIdTwice(MemoryLog):
     """The counter begins anew when it has been used up."""
 
     SAYS = r"admit\(\) gives the id .* a second time"
@@ -331,7 +331,7 @@ class GivesAnIdTwice(ViewedMemoryLog):
         return self.__dict__.setdefault("numbers", {}).get(id, id)
 
 
-class HangsInsteadOfWaiting(ViewedMemoryLog):
+class HangsInsteadOfWaiting(MemoryLog):
     """What waits is kept in the log's own step: it asks again until it may."""
 
     SAYS = r"a step of the log has not returned for .* s: admit\(\) says Wait and waits for nobody"
@@ -352,7 +352,7 @@ class HangsWhereItLost(HangsInsteadOfWaiting):
     ONLY = "races"
 
 
-class HidesWhatRaces(ViewedMemoryLog):
+class HidesWhatRaces(MemoryLog):
     """What runs is not told of until it has ended."""
 
     SAYS = "of two racing writers 0 are recorded as pending"
@@ -362,7 +362,7 @@ class HidesWhatRaces(ViewedMemoryLog):
         return [event for event in super().events() if event.outcome != "pending"]
 
 
-class WaitsForItsOwnLock(ViewedMemoryLog):
+class WaitsForItsOwnLock(MemoryLog):
     """A finalizer on the thread that holds the lock waits for it."""
 
     SAYS = "settle_from_anywhere[(][)] hangs where a finalizer calls it"
@@ -375,7 +375,7 @@ class WaitsForItsOwnLock(ViewedMemoryLog):
         super().settle_from_anywhere(first, outcome, may_land_for)
 
 
-class DropsWhatAFinalizerSays(ViewedMemoryLog):
+class DropsWhatAFinalizerSays(MemoryLog):
     """A settlement that comes in the middle of a step is put off for ever."""
 
     SAYS = r"settle_from_anywhere\(\) came from a finalizer in the middle of an admission"
@@ -411,14 +411,14 @@ class ReadsPinsOutside(Seen):
             view.asked.pins = None
 
 
-class LosesTheLastAtReopening(ViewedMemoryLog):
+class LosesTheLastAtReopening(MemoryLog):
     """The last step is in a buffer as the process dies."""
 
     SAYS = "is lost: the log must hold it"
     lost: Any = None
 
-    def reopen(self) -> ViewedMemoryLog:
-        self.lost = ViewedMemoryLog.events(self)[-1].id
+    def reopen(self) -> MemoryLog:
+        self.lost = MemoryLog.events(self)[-1].id
         return self
 
     def events(self) -> list[Event]:
@@ -428,13 +428,13 @@ class LosesTheLastAtReopening(ViewedMemoryLog):
         return len(self.events())
 
 
-class LosesTheLastEndAtReopening(ViewedMemoryLog):
+class LosesTheLastEndAtReopening(MemoryLog):
     """A settlement is kept in memory alone."""
 
     SAYS = "is recorded as 'pending'|is told of otherwise now"
     opened = False
 
-    def reopen(self) -> ViewedMemoryLog:
+    def reopen(self) -> MemoryLog:
         self.opened = True
         return self
 
@@ -443,13 +443,13 @@ class LosesTheLastEndAtReopening(ViewedMemoryLog):
         return attrs.evolve(event, outcome="pending", end_time=None, end_seq=None) if self.opened else event
 
 
-class CountsAnewAtReopening(ViewedMemoryLog):
+class CountsAnewAtReopening(MemoryLog):
     """The counter is in memory alone."""
 
     SAYS = r"numbers strictly increase|gives the id .* a second time|stays as it was"
     since: Any = None
 
-    def reopen(self) -> ViewedMemoryLog:
+    def reopen(self) -> MemoryLog:
         self.since = self._view.next if self.since is None else self.since
         return self
 
@@ -464,7 +464,7 @@ class CountsAnewAtReopening(ViewedMemoryLog):
 class Late:
     """One more log on the same store, which remembers what it saw there when it was asked first."""
 
-    def __init__(self, log: ViewedMemoryLog) -> None:
+    def __init__(self, log: MemoryLog) -> None:
         self.log = log
         self.seen: list[Event] = []
 
@@ -479,7 +479,7 @@ class Late:
         return self.seen
 
 
-class SeesOthersLate(ViewedMemoryLog):
+class SeesOthersLate(MemoryLog):
     """What another process does is seen at the next poll."""
 
     SAYS = r"is lost: the log must hold it|len\(\) is|is told of otherwise now"

@@ -16,10 +16,10 @@ from broken_stores import STORES
 from hypothesis import Phase, settings
 from strategies import times
 
+from intervalguard.logs import MemoryLog
 from intervalguard.testing import (
     EventLogMachine,
     Nonconforming,
-    ViewedMemoryLog,
     bench,
     check_agreement,
     check_event_log,
@@ -39,8 +39,8 @@ KIT = Path(bench.__file__).parent
 
 
 class MemoryLogs(EventLogMachine):
-    def make(self, **options: Any) -> ViewedMemoryLog:
-        return ViewedMemoryLog(**options)
+    def make(self, **options: Any) -> MemoryLog:
+        return MemoryLog(**options)
 
 
 MemoryLogs.TestCase.settings = settings(times(0.15), stateful_step_count=40, report_multiple_bugs=False)
@@ -49,19 +49,19 @@ TestMemoryLogs = MemoryLogs.TestCase
 
 def test_the_memory_log_lets_no_race_through() -> None:
     """At no line of a step does it matter that another thread makes its own."""
-    check_races(ViewedMemoryLog)
+    check_races(MemoryLog)
 
 
 def test_logs_pass_side_by_side() -> None:
     """The memory log with a bound and without one, in one story."""
 
-    def unbounded(**options: Any) -> ViewedMemoryLog:
-        return ViewedMemoryLog(clock=options["clock"], max_events=None)
+    def unbounded(**options: Any) -> MemoryLog:
+        return MemoryLog(clock=options["clock"], max_events=None)
 
-    check_agreement(unbounded, ViewedMemoryLog, settings=settings(QUICK, max_examples=15))
+    check_agreement(unbounded, MemoryLog, settings=settings(QUICK, max_examples=15))
 
 
-class RunsAhead(ViewedMemoryLog):
+class RunsAhead(MemoryLog):
     """Right by itself, and its clock is a second ahead of the other logs'."""
 
     def __init__(self, *, clock: Any, max_events: int | None) -> None:
@@ -72,7 +72,7 @@ class RunsAhead(ViewedMemoryLog):
 def apart() -> Nonconforming | None:
     """What is said of two logs that are right, and not alike."""
     try:
-        check_agreement(ViewedMemoryLog, RunsAhead, settings=QUICK)
+        check_agreement(MemoryLog, RunsAhead, settings=QUICK)
     except Nonconforming as fault:
         return fault
     return None
@@ -82,20 +82,20 @@ def test_logs_that_are_apart_are_told_of() -> None:
     """Each is right by itself, and they hold other times."""
     assert "the logs do not agree" in str(apart())
     with pytest.raises(ValueError, match="give two or more"):
-        check_agreement(ViewedMemoryLog)
+        check_agreement(MemoryLog)
 
 
-class Durable(ViewedMemoryLog):
+class Durable(MemoryLog):
     """A log that is there after its process, as far as anyone can tell."""
 
-    def reopen(self) -> ViewedMemoryLog:
+    def reopen(self) -> MemoryLog:
         return self
 
 
 class Loses(Durable):
     """A durable log that counts what was pending for lost when it is opened anew."""
 
-    def reopen(self) -> ViewedMemoryLog:
+    def reopen(self) -> MemoryLog:
         for entry in self._view.entries():
             if entry.outcome == "pending" and entry.call == entry.id:
                 self.settle(entry, "unknown")
@@ -105,7 +105,7 @@ class Loses(Durable):
 class Shared(Durable):
     """A log that is shared, by what is one object."""
 
-    def another(self) -> ViewedMemoryLog:
+    def another(self) -> MemoryLog:
         return self
 
 

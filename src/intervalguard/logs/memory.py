@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from heapq import heapify, heappop, heappush
 from time import monotonic_ns, time_ns
 
-from ..kernel.admission import ADMITTED, Admit, Decision, Refuse, Settlement, Touch, admit
+from ..kernel.admission import ADMITTED, Admit, Decision, LogView, Refuse, Settlement, Touch, admit
 from ..kernel.admission import settle as may_settle
 from ..kernel.events import Event, Outcome, micros, moment
 from ..kernel.explain import Finding, finding
@@ -427,6 +427,10 @@ class MemoryLog(Faces):
                     self._retention.lapsed(first)
 
     # -- what sessions and people ask
+
+    def view(self) -> LogView:
+        """What rules ask of the log: the live view, which is never out of date."""
+        return self._view
 
     def position(self) -> Position:
         """Where the log stands: after everything that has happened in it."""

@@ -17,6 +17,7 @@ from ..kernel.events import Dependency, DependencyLike, Event, check_window, dep
 from ..kernel.views import Key, narrowed
 from ..logs.calls import Origin
 from ..logs.memory import MemoryLog
+from ..logs.protocol import EventLog
 from .blocks import Block
 from .calls import NOTHING, Mode, Notice, Tool
 from .names import Names, NameSpec, compile_names, literal_name
@@ -71,7 +72,7 @@ class Guard:
 
     def __init__(
         self,
-        log: MemoryLog | None = None,
+        log: EventLog | None = None,
         *,
         refuse: Refusal = "suspect",
         mode: Mode = "enforce",
@@ -79,9 +80,7 @@ class Guard:
         require_session: bool = False,
         on_decision: Callable[[Notice], object] | None = None,
     ) -> None:
-        self.log = MemoryLog() if log is None else log
-        if not isinstance(self.log, MemoryLog):
-            raise TypeError(f"log={log!r} is no log: pass MemoryLog()")
+        self.log = _log(MemoryLog() if log is None else log)
         self.refuse = _one_of("refuse", refuse, LEAST)
         self.mode = _one_of("mode", mode, get_args(Mode))
         self.wait_seconds = _wait(wait_seconds)
@@ -393,6 +392,19 @@ def _plain_function(what: str, function: Any, argument: str) -> None:
     _function(what, function, argument)
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         raise TypeError(f"{what}{function!r} is async, and is called where nothing is awaited: give a plain function")
+
+
+_ASKED = [name for name in (*vars(EventLog), *EventLog.__annotations__) if not name.startswith("_")]
+
+
+def _log(log: EventLog) -> EventLog:
+    missing = [name for name in _ASKED if isinstance(log, type) or not hasattr(log, name)]
+    if missing:
+        raise TypeError(
+            f"log={log!r} is no log, for it has no {', '.join(missing)}: pass MemoryLog(), or one that does all of"
+            " intervalguard.logs.EventLog"
+        )
+    return log
 
 
 def _one_of(what: str, value: Any, allowed: Any) -> Any:

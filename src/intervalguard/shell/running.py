@@ -10,7 +10,7 @@ from contextvars import ContextVar, Token
 from ..kernel.events import Event, Outcome
 from ..kernel.staleness import Probe
 from ..kernel.views import Entry, Id
-from ..logs.memory import MemoryLog
+from ..logs.protocol import EventLog
 
 
 class Call:
@@ -21,7 +21,7 @@ class Call:
 
     __slots__ = ("done", "first", "handled", "log", "outer", "probes")
 
-    def __init__(self, log: MemoryLog, outer: Running | None) -> None:
+    def __init__(self, log: EventLog, outer: Running | None) -> None:
         self.first: Entry = None  # type: ignore[assignment]
         self.log = log
         self.outer = outer

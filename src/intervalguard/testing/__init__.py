@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .agreement import Nonconforming
     from .clock import ManualClock
     from .conformance import EventLogMachine, check_agreement, check_event_log
-    from .eventlogs import DurableFactory, EventLog, LogFactory, SharedFactory, ViewedMemoryLog
+    from .factories import DurableFactory, LogFactory, SharedFactory
     from .fresh import assert_fresh
     from .guards import GuardFault, GuardMachine, check_guard
     from .reference import SequenceLogView
@@ -27,7 +27,7 @@ _MODULES = {
     "agreement": ("Nonconforming",),
     "clock": ("ManualClock",),
     "conformance": ("EventLogMachine", "check_agreement", "check_event_log"),
-    "eventlogs": ("DurableFactory", "EventLog", "LogFactory", "SharedFactory", "ViewedMemoryLog"),
+    "factories": ("DurableFactory", "LogFactory", "SharedFactory"),
     "fresh": ("assert_fresh",),
     "guards": ("GuardFault", "GuardMachine", "check_guard"),
     "reference": ("SequenceLogView",),
@@ -39,7 +39,6 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "Agent",
     "DurableFactory",
-    "EventLog",
     "EventLogMachine",
     "GuardFault",
     "GuardMachine",
@@ -49,7 +48,6 @@ __all__ = [
     "Nonconforming",
     "SequenceLogView",
     "SharedFactory",
-    "ViewedMemoryLog",
     "act",
     "assert_fresh",
     "check_agreement",

@@ -12,8 +12,8 @@ from ..kernel.admission import Touch
 from ..kernel.events import Event, Outcome
 from ..kernel.views import Entry, Key
 from ..logs.calls import Learned, Origin
+from ..logs.protocol import EventLog
 from .agreement import check
-from .eventlogs import EventLog
 from .reference import SequenceLogView
 
 LAST = datetime.max.replace(tzinfo=UTC)

@@ -15,7 +15,7 @@ from ..kernel.admission import LogView
 from ..kernel.events import Event, moment
 from ..kernel.staleness import HISTORY_DROPPED, NO_RESULT, REASONS, Claim, Grade, Raw, judge
 from ..kernel.views import Entry, Key, Position, Spared, View
-from .eventlogs import EventLog
+from ..logs.protocol import EventLog
 from .reference import ForgetfulView
 
 

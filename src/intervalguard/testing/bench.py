@@ -14,7 +14,7 @@ from ..logs.calls import Learned, Origin
 from .account import Made
 from .agreement import Nonconforming, check
 from .driver import Driver
-from .eventlogs import LogFactory
+from .factories import LogFactory
 from .reference import key_of
 from .stories import moment
 

@@ -12,7 +12,7 @@ from ..logs.calls import Learned, Origin
 from .agreement import check
 from .bench import Bench, Case, within
 from .cases_of_values import CASES_OF_VALUES
-from .eventlogs import LogFactory
+from .factories import LogFactory
 from .stories import moment
 
 __all__ = ["CASES", "check_cases"]

@@ -11,7 +11,7 @@ from ..kernel.events import DEEPEST
 from ..logs.calls import Learned, Origin
 from .agreement import check
 from .bench import Bench, Case
-from .eventlogs import LogFactory
+from .factories import LogFactory
 from .stories import moment
 from .strategies import ALIKE
 

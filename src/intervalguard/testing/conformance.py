@@ -27,9 +27,10 @@ from hypothesis.stateful import (
 from ..kernel.admission import Touch
 from ..kernel.events import Outcome
 from ..logs.calls import Learned, Origin
+from ..logs.protocol import EventLog
 from .agreement import Nonconforming
 from .cases import check_cases
-from .eventlogs import Clock, EventLog, LogFactory
+from .factories import Clock, LogFactory
 from .races import check_races
 from .side_by_side import Company, Part
 from .stories import moment

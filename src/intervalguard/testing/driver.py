@@ -17,9 +17,10 @@ from ..kernel.events import Outcome
 from ..kernel.staleness import HISTORY_DROPPED, REASONS, Claim, Probe
 from ..kernel.views import GONE, Entry, Key
 from ..logs.calls import Learned, Origin
+from ..logs.protocol import EventLog
 from .account import Account, Made
 from .agreement import Agreement, check
-from .eventlogs import Clock, DurableFactory, EventLog, LogFactory, SharedFactory
+from .factories import Clock, DurableFactory, LogFactory, SharedFactory
 from .knowledge import Turn, check_knowledge
 from .reference import key_of
 from .strategies import below

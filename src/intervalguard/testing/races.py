@@ -17,9 +17,10 @@ from ..kernel import admission, events, staleness, views
 from ..kernel.admission import Admit
 from ..kernel.views import Entry, Key
 from ..logs.calls import Origin
+from ..logs.protocol import EventLog
 from . import reference
 from .agreement import Nonconforming, check
-from .eventlogs import EventLog, LogFactory
+from .factories import LogFactory
 from .stories import moment
 
 _ORIGIN = Origin("a racing tool")

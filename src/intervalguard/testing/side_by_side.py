@@ -16,7 +16,7 @@ from ..logs.calls import Origin
 from .account import Made
 from .agreement import check
 from .driver import OUTSIDE, Driver
-from .eventlogs import Clock, DurableFactory, LogFactory
+from .factories import Clock, DurableFactory, LogFactory
 
 
 class Part(NamedTuple):

@@ -1,24 +1,17 @@
-"""What a log must be able to do: everything that a `Guard` asks of one, stated once.
-
-`EventLog` is the protocol that an author fulfils and that the conformance check drives. What a durable log, or one that
-many processes share, offers beside it is with the factory that makes it: `DurableFactory`, `SharedFactory`.
-"""
+"""What a log must be able to do: everything that a guard asks of one, stated once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol
 
 from ..kernel.admission import Decision, LogView, Settlement, Touch
 from ..kernel.events import Event, Outcome
 from ..kernel.explain import Finding
 from ..kernel.staleness import Grade, Probe, Raw
 from ..kernel.views import Entry, Id, Key, Position
-from ..logs.calls import Holder, Learned, Origin
-from ..logs.memory import MemoryLog
-
-Clock: TypeAlias = Callable[[], datetime]
+from .calls import Holder, Learned, Origin
 
 
 class EventLog(Protocol):
@@ -88,7 +81,7 @@ class EventLog(Protocol):
         It neither waits nor raises; the call is settled at the end of that step, or in the next one.
         """
 
-    def resolve(self, number: Id, outcome: Outcome) -> Sequence[Event]:
+    def resolve(self, number: Id, outcome: Outcome) -> list[Event]:
         """Settle an ``unknown`` call, by one of its events: it ends now. The events that it settled, the first one first.
 
         Raises ``LookupError`` for what the log does not hold, ``ValueError`` for a call that is not ``unknown``, or that
@@ -117,18 +110,18 @@ class EventLog(Protocol):
 
     # -- what sessions know
 
-    def resting(self, session: str, names: Sequence[str], until: Position) -> Sequence[Key]:
+    def resting(self, session: str, names: Sequence[str], until: Position) -> list[Key]:
         """What `intervalguard.kernel.sessions.resting` says of the session's own events, by ``until`` (``None``: by now)."""
 
-    def resting_by_itself(self, session: str, writes: Sequence[str], until: Position) -> Sequence[Key]:
+    def resting_by_itself(self, session: str, writes: Sequence[str], until: Position) -> list[Key]:
         """What `intervalguard.kernel.sessions.resting_by_itself` says of them."""
 
-    def stale(self, session: str, until: Position) -> Sequence[Raw]:
+    def stale(self, session: str, until: Position) -> list[Raw]:
         """The findings of a call that would rest on everything that the session knows, the worst of each dependency."""
 
     # -- what people see
 
-    def events(self) -> Sequence[Event]:
+    def events(self) -> list[Event]:
         """The events that are held, in the order in which they were recorded."""
 
     def event(self, entry: Entry) -> Event:
@@ -137,7 +130,7 @@ class EventLog(Protocol):
     def find(self, number: Id) -> Entry | None:
         """The event that the log knows by this, if it holds it; a read's version is the very value that was learned."""
 
-    def findings(self, raws: Iterable[Raw], event: str, time: int | None = None) -> Sequence[Finding]:
+    def findings(self, raws: Iterable[Raw], event: str, time: int | None = None) -> list[Finding]:
         """Findings of the kernel as people see them, with public ids, as of ``time``, by default of now."""
 
     def id_of(self, number: Id) -> str:
@@ -148,36 +141,3 @@ class EventLog(Protocol):
 
     def __len__(self) -> int:
         """How many events are held."""
-
-
-class LogFactory(Protocol):
-    """Makes an empty log. It may ignore both: a log that tells the time itself, and one that keeps everything."""
-
-    def __call__(self, *, clock: Clock, max_events: int | None) -> EventLog: ...
-
-
-@runtime_checkable
-class DurableFactory(Protocol):
-    """A factory of logs that outlive their process."""
-
-    def reopen(self, log: EventLog) -> EventLog:
-        """Close ``log`` without a farewell, and open what it has stored, with the same clock and bound.
-
-        What was pending is so still, or ``unknown``.
-        """
-
-
-@runtime_checkable
-class SharedFactory(Protocol):
-    """A factory of logs that several processes use at once."""
-
-    def another(self, log: EventLog) -> EventLog:
-        """One more log on what ``log`` stores, with the same clock and bound, as another process would open it."""
-
-
-class ViewedMemoryLog(MemoryLog):
-    """The memory log as the check drives it: with its view."""
-
-    def view(self) -> LogView:
-        """What rules ask of the log: the live view, which is never out of date."""
-        return self._view
