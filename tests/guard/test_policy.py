@@ -535,3 +535,12 @@ def test_observe_records_what_lacks_its_session() -> None:
     write = guard.tool(writes="a", rests_on="b")(lambda: None)
     write()
     assert [each.name for each in guard.log.events()] == ["a"]
+
+
+@pytest.mark.parametrize("name", ["mode", "refuse", "wait_seconds"])
+def test_a_policy_is_not_changed_afterwards(name: str) -> None:
+    """Tools took it as they were decorated, so a change would change nothing, and is an error."""
+    guard = Guard()
+    with pytest.raises(AttributeError, match=f"guard.{name} cannot become 'observe': .* Make Guard\\({name}=...\\)"):
+        setattr(guard, name, "observe")
+    assert guard.mode == "enforce"

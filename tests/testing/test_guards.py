@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from sample import tools
 from sample.counting import Counting, Rows
@@ -17,6 +17,7 @@ from sample.stories import FEW, STORIES, machine_of, played, steps, story_of
 
 from intervalguard import last_event
 from intervalguard.testing import Agent, GuardMachine, act, check_guard
+from intervalguard.testing.guards import _of_stories
 from intervalguard.testing.scripts import Move
 
 # -- the sample project
@@ -293,3 +294,12 @@ def test_own_writes_are_known() -> None:
             await self.write("a", value + 2, depends_on=[event for event in [last_event()] if event])
 
     check_guard(Own, settings=FEW)
+
+
+def test_settings_are_made_fit_for_stories() -> None:
+    """A story is long, and takes what its acts take: Hypothesis' defaults are for one short example."""
+    longer = _of_stories(settings(max_examples=7))
+    assert (longer.max_examples, longer.stateful_step_count, longer.deadline) == (7, 20, None)
+    assert set(longer.suppress_health_check) == set(HealthCheck)
+    assert _of_stories(settings(stateful_step_count=3)).stateful_step_count == 3
+    assert Phase.shrink not in longer.phases

@@ -92,6 +92,14 @@ class Guard:
         self.on_decision = on_decision
         self.logger = _logger
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("mode", "refuse", "wait_seconds") and name in vars(self):
+            raise AttributeError(
+                f"guard.{name} cannot become {value!r}: each tool took it as it was decorated. Make Guard({name}=...), or"
+                f" give {name}= to the tool"
+            )
+        super().__setattr__(name, value)
+
     # -- decorators
 
     def tool(

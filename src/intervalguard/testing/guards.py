@@ -17,7 +17,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, ClassVar
 
-from hypothesis import Phase
+from hypothesis import HealthCheck, Phase
 from hypothesis import settings as Settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
@@ -33,7 +33,7 @@ from .tallies import Tally
 from .waits import waits_of_a_story
 
 _SCRIPT = "__intervalguard_script__"
-_MOST_ROUNDS = 5
+_MOST_ROUNDS = 20
 _MOST_MOVES = 10
 """How often somebody begins or goes on, at most, before all come to their ends."""
 
@@ -306,8 +306,9 @@ def check_guard(machine: type[GuardMachine], *, settings: Settings | None = None
     """Run a machine as a test: raise `GuardFault` with the shortest story found in which something went wrong.
 
     Nothing can be left out of that story. ``settings`` are Hypothesis' own: ``settings(max_examples=500)`` looks at more
-    stories, ``stateful_step_count`` bounds a story's acts (20 unless it is given), ``derandomize=True`` looks at the same
-    stories each time. What an act raises that is no `GuardError` is raised, with its story as a note.
+    stories, ``stateful_step_count`` bounds the rounds of a story (20, unless another number than Hypothesis' default is
+    given), ``derandomize=True`` looks at the same stories each time. Deadlines and health checks are off: a story takes
+    what its acts take. What an act raises that is no `GuardError` is raised, with its story as a note.
 
     Raises ``ValueError`` where no story checked anything, and warns of an act that was begun often and never got through.
     """
@@ -315,10 +316,8 @@ def check_guard(machine: type[GuardMachine], *, settings: Settings | None = None
     if not (isinstance(machine, type) and issubclass(machine, GuardMachine)):
         raise TypeError(f"machine={machine!r} is no subclass of GuardMachine: pass the class, not an object of it")
     tally = machine._tally = Tally()
-    chosen = Settings(machine.TestCase.settings, stateful_step_count=_MOST_ROUNDS) if settings is None else settings
-    phases = [each for each in chosen.phases if each not in (Phase.shrink, Phase.explain)]
     try:
-        run_state_machine_as_test(machine, settings=Settings(chosen, phases=phases))
+        run_state_machine_as_test(machine, settings=_of_stories(Settings() if settings is None else settings))
     except Exception as error:
         script = getattr(error, _SCRIPT, None)
         if script is None:
@@ -331,6 +330,18 @@ def check_guard(machine: type[GuardMachine], *, settings: Settings | None = None
         raise GuardFault(story)
     found.__notes__ = [story]
     raise found
+
+
+def _of_stories(given: Settings) -> Settings:
+    """These settings for whole stories, which are shortened here and not by Hypothesis."""
+    is_default = given.stateful_step_count == Settings.get_profile("default").stateful_step_count
+    return Settings(
+        given,
+        stateful_step_count=_MOST_ROUNDS if is_default else given.stateful_step_count,
+        phases=[each for each in given.phases if each not in (Phase.shrink, Phase.explain)],
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 def _shortest_story(machine: type[GuardMachine], script: Sequence[Move], kind: type[Exception]) -> str:
