@@ -61,6 +61,25 @@ class SaysItWasSettled(MemoryLog):
         super().settle(*args, **options)
 
 
+class LooksAtNoProbe(MemoryLog):
+    """What was looked at counts as a read begins, and no more as it returns."""
+
+    SAYS = r"settle\(\) answers Refuse for .*, and what it read is not to be withheld"
+
+    def settle(self, first: Any, outcome: Any, least: Any = None, bear: Any = False, probes: Any = None, *args: Any,
+               **options: Any) -> Any:  # fmt: skip
+        return super().settle(first, outcome, least, bear, None, *args, **options)
+
+
+class LandsForEver(MemoryLog):
+    """No time to land is taken for no limit."""
+
+    SAYS = "may land until"
+
+    def settle(self, *args: Any, may_land_for: int | None = None, **options: Any) -> Any:
+        return super().settle(*args, may_land_for=may_land_for or None, **options)
+
+
 class RefusesWithoutAReason(MemoryLog):
     """The decision is right, and why is not told."""
 

@@ -15,8 +15,8 @@ from sample.counting import Counting, Rows
 from sample.shop import Shop
 from sample.stories import FEW, STORIES, machine_of, played, steps, story_of
 
-from intervalguard import last_event
-from intervalguard.testing import Agent, GuardMachine, act, check_guard
+from intervalguard import Guard, GuardError, last_event
+from intervalguard.testing import Agent, GuardFault, GuardMachine, act, check_guard
 from intervalguard.testing.guards import _of_stories
 from intervalguard.testing.scripts import Move
 
@@ -303,3 +303,97 @@ def test_settings_are_made_fit_for_stories() -> None:
     assert set(longer.suppress_health_check) == set(HealthCheck)
     assert _of_stories(settings(stateful_step_count=3)).stateful_step_count == 3
     assert Phase.shrink not in longer.phases
+
+
+class ManyRows(GuardMachine):
+    """Guarded rows, and acts that an agent loop has: it tries again, or gives up with what it was told."""
+
+    keys = st.integers(1, 100)
+
+    def start(self) -> Guard:
+        guard = Guard()
+        self.left = dict.fromkeys(range(1, 101), 10)
+        self.paid: list[str] = []
+        self.get = guard.tracked("rows/{key}", writes=False)(lambda key: self.left[key])
+        self.take = self.guarded(guard)
+        self.pay = guard.tool(writes="paid/{reference}", rests_on="rows/{key}")(self.put)
+        return guard
+
+    def guarded(self, guard: Guard) -> Callable[[int], None]:
+        return guard.tracked("rows/{key}", writes=True, rests_on=[])(self.taken)
+
+    def put(self, key: int, reference: str) -> None:
+        self.paid.append(reference)
+
+    def taken(self, key: int) -> None:
+        self.left[key] -= 1
+
+    def states(self) -> Mapping[int, int]:
+        return self.left
+
+    def effects(self) -> list[str]:
+        return self.paid
+
+    @act(key=keys)
+    def looks(self, agent: Agent, key: int) -> None:
+        agent.sees(key, self.get(key))
+
+    @act(key=keys)
+    def takes(self, agent: Agent, key: int) -> None:
+        self.take(key)
+
+
+def test_agents_meet_though_there_are_many_keys() -> None:
+    """What was given to an act comes again: a writer past the guard is found among a hundred rows."""
+
+    class Bare(ManyRows):
+        def guarded(self, guard: Guard) -> Callable[[int], None]:
+            return self.taken
+
+        @act(key=ManyRows.keys)
+        def pays(self, agent: Agent, key: int) -> None:
+            agent.knows(key)
+            self.pay(key, agent.effect())
+
+    with pytest.raises(GuardFault, match="acted on a value that was stale"):
+        check_guard(Bare, settings=settings(derandomize=True, database=None))
+
+
+def test_who_looks_again_rests_on_what_it_sees_then() -> None:
+    """An act that was refused, looks, and tries again acts on the second look."""
+
+    class TriesAgain(ManyRows):
+        @act(key=ManyRows.keys)
+        def pays(self, agent: Agent, key: int) -> None:
+            agent.knows(key)
+            try:
+                self.pay(key, agent.effect())
+            except GuardError:
+                agent.sees(key, self.get(key))
+                self.pay(key, agent.effect())
+                agent.gave_up()  # of the first reference
+
+    check_guard(TriesAgain, settings=settings(FEW, stateful_step_count=20))
+
+
+def test_who_gives_up_has_lost_nothing() -> None:
+    """Without a word an act that caught its refusal has ended well, and its effect is missing."""
+
+    class GivesUp(ManyRows):
+        says_so = True
+
+        @act(key=ManyRows.keys)
+        def pays(self, agent: Agent, key: int) -> None:
+            agent.knows(key)
+            try:
+                self.pay(key, agent.effect())
+            except GuardError:
+                if self.says_so:
+                    agent.gave_up()
+
+    class InSilence(GivesUp):
+        says_so = False
+
+    check_guard(GivesUp, settings=settings(FEW, stateful_step_count=20))
+    with pytest.raises(GuardFault, match="its effect is lost"):
+        check_guard(InSilence, settings=settings(STORIES, stateful_step_count=20))

@@ -178,12 +178,12 @@ def test_an_interrupt_ends_a_story_that_stands_still(threads: set[threading.Thre
             pause = 20
 
     thread = threading.Thread(target=interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        thread.start()
-        try:
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
             Locks()._play([Move("bob", "adds", {}, 1), Move("ann", "adds")])
-        finally:
-            ended.set()
+    finally:
+        ended.set()
     thread.join()
     assert set(threading.enumerate()) == threads
 

@@ -25,7 +25,8 @@ class Made:
     """A call that was recorded, as it must be: what its events are to say until it ends, and after that.
 
     ``log`` is the one that it was made on. ``late`` is how many microseconds its lost writes may land for, ``may_land``
-    whether they may have to be reckoned with, ``learned`` what its result told.
+    whether they may have to be reckoned with, ``looked`` its probes as the reference and as the log knows them, ``learned``
+    what its result told.
     """
 
     log: EventLog
@@ -38,6 +39,7 @@ class Made:
     outcome: Outcome
     late: int | None = None
     may_land: bool = False
+    looked: tuple[Any, Any] = (None, None)
     learned: Learned = _NOTHING
     is_outside: bool = False
     is_dropped: bool = False

@@ -33,7 +33,7 @@ def act(**arguments: st.SearchStrategy[Any]) -> Callable[[_F], _F]:
 
     ``arguments`` are strategies for its parameters after ``self`` and the `Agent`. An act is one decision of an agent:
     what it looks up with `Agent.knows`, it rests on. A `GuardError` that it raises is a refusal, which is no fault;
-    anything else that it raises is one, so it catches what its tools raise on purpose.
+    anything else that it raises is one, unless `GuardMachine.may_raise` names it.
 
     Raises ``TypeError`` at decoration where the parameters are not those.
     """
@@ -65,13 +65,16 @@ class Agent:
     def sees(self, resource: Hashable, value: _T) -> _T:
         """Note that the agent has just been shown ``value`` as the state of ``resource``, and give it back.
 
-        The resource is a key of `GuardMachine.states`. Raises ``ValueError`` for a value that the resource never had in
+        The resource is a key of `GuardMachine.states`. An act that has looked it up already rests on what it sees from here
+        on. Raises ``ValueError`` for a value that the resource never had in
         this story: then ``states`` does not give what a read gives, and nothing could be compared.
         """
         part = self._part()
         self._machine._look(part)
         self._machine._check_seen(resource, value)
         self._known[resource] = part.seen[resource] = copy.deepcopy(value)
+        if resource in part.step.expects:
+            part.step.expects[resource] = self._known[resource]
         self._events[resource] = last_event()
         return value
 
@@ -99,6 +102,10 @@ class Agent:
         self._machine._references += 1
         step.references.append(f"{self.name}-{self._machine._references}")
         return step.references[-1]
+
+    def gave_up(self) -> None:
+        """Say that the act ends without what it was to do, as after an error that it caught: no effect of it is missed."""
+        self._acting().gave_up = True
 
     def _part(self) -> Part:
         self._acting()

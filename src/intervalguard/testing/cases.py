@@ -56,23 +56,23 @@ def _nesting(factory: LogFactory) -> None:
 
 
 def _losing(factory: LogFactory) -> None:
-    """Writes are lost, and are resolved in time, or too late, or may land for longer than there is time."""
+    """Writes are lost, and are resolved in time, or too late, may land for longer than there is time, or for none."""
     bench = Bench(factory)
-    lost = [bench.start("write", name) for name in ("a", "b", "c", "d")]
-    for made, late in zip(lost, (None, 3_000_000, 3_000_000, 10**30), strict=True):
+    lost = [bench.start("write", name) for name in ("a", "b", "c", "d", "e")]
+    for made, late in zip(lost, (None, 3_000_000, 3_000_000, 10**30, 0), strict=True):
         bench.end(made, "unknown", late=late)
-    bench.all(("a", "b", "c", "d"))
+    bench.all(("a", "b", "c", "d", "e"))
     bench.later(3)
     bench.resolve(lost[1], "ok")  # at the boundary it may still land
     bench.resolve(lost[1], "failed")
     bench.later(1)
-    for made in (lost[2], lost[0], lost[3]):
+    for made in (lost[2], lost[0], lost[3], lost[4]):
         bench.resolve(made, "failed")
-    bench.all(("a", "b", "c", "d"))
+    bench.all(("a", "b", "c", "d", "e"))
     read = bench.begun([("a", "read", None), ("b", "read", None)], Origin("tool"))
     bench.end(read, "unknown", late=1)
     bench.resolve(read, "ok")
-    bench.all(("a", "b", "c", "d"))
+    bench.all(("a", "b", "c", "d", "e"))
 
 
 def _dropping(factory: LogFactory) -> None:

@@ -101,6 +101,7 @@ def _probes(factory: LogFactory) -> None:
         bench.ask("write", "b", bench.key(read), looked={read.id: is_another})
     bench.later(5)
     bench.ask("write", "b", bench.key(read), looked={read.id: False})
+    bench.end(bench.start("read", "d", bench.key(read), least=None, looked={read.id: False}), "ok", least=0)
     origin = bench.log.find(bench.log.number_of(read.id))
     kept = origin is not None and origin.origin is read.origin
     check(kept, "find() gives an event without the origin that admit() was given, which has the probe")

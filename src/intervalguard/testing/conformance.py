@@ -57,7 +57,7 @@ _SETTLED: st.SearchStrategy[Outcome] = st.sampled_from(("ok", "ok", "failed", "e
 _LEAST = st.sampled_from((0, 0, None, 3))
 _BACK = st.integers(0, 7)
 _BORNE = st.sampled_from((False, False, False, True))
-_LATE = st.sampled_from((None, None, 1_000_000, 3_000_000))
+_LATE = st.sampled_from((None, None, 1_000_000, 3_000_000, 0))
 _TOLD = st.sampled_from((None, None, None, None, "now", "older", "oldest", "version", "unread"))
 _WAITS = st.sampled_from(("waited", "waited", "waits", "gives up"))
 

@@ -131,7 +131,7 @@ class Driver:
             first.outcome == outcome and first.name == (touches[0][0] if touches else ""),
             f"admit() hands out a first event of {first.name!r} that says {first.outcome!r}, and the call is {outcome!r}",
         )
-        made = Made(log, first, log.id_of(first.id), list(touches), keys, above, origin, outcome)
+        made = Made(log, first, log.id_of(first.id), list(touches), keys, above, origin, outcome, looked=(theirs, mine))
         self.account.record(made, self.log)
         self._check_times(made, before)
         return decision, made
@@ -212,7 +212,7 @@ class Driver:
         self._next()
         log, before, agreement = made.log, made.log.now(), self.beside(made.log)
         withheld = self._is_to_be_withheld(agreement, made, outcome, least)
-        decision = log.settle(made.first, outcome, least, bear, None, learned, may_land_for=late)
+        decision = log.settle(made.first, outcome, least, bear, made.looked[1], learned, may_land_for=late)
         check(decision is not None, f"settle() says of {made!r} that it had been settled already")
         if withheld is not None:
             check(
@@ -262,7 +262,7 @@ class Driver:
         if not made.depends_on or outcome != "ok" or made.writes():
             return False
         reference = agreement.reference
-        claim = Claim(made.id, made.parent, made.depends_on)
+        claim = Claim(made.id, made.parent, made.depends_on, made.looked[0])
         decision = settle(reference, made.first, claim, outcome, least, reference.at, reference.time)
         is_stale = type(decision) is Refuse
         return is_stale if is_stale or len(agreement.held) == len(agreement.truth) else None

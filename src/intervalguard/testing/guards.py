@@ -71,12 +71,9 @@ class GuardMachine(RuleBasedStateMachine):
         self._acts = {name: method for name, method in inspect.getmembers(self) if hasattr(method, ARGUMENTS)}
         if not self._acts:
             raise TypeError(f"{type(self).__name__} has no acts: put @act(...) above what its agents do")
-        agents = st.sampled_from(list(self.agents))
-        moves = [
-            st.builds(Move, agents, st.just(name), st.fixed_dictionaries(getattr(method, ARGUMENTS)), _STOPS)
-            for name, method in self._acts.items()
-        ]
-        self._rounds = st.lists(st.one_of(moves), min_size=1, max_size=_MOST_MOVES)
+        if not self.agents:
+            raise TypeError(f"{type(self).__name__}.agents={self.agents!r} names nobody: name one agent or more")
+        self._given: dict[tuple[str, str], dict[str, Any]] = {}
         self._time = Time()
         self._loop = StoryLoop(self._time)
         self._script: list[Move] = []
@@ -116,14 +113,39 @@ class GuardMachine(RuleBasedStateMachine):
 
     # -- how it runs
 
-    @rule(moves=st.runner().flatmap(lambda machine: machine._rounds))
+    def _round(self) -> st.SearchStrategy[list[Move]]:
+        """What agents may do next. Arguments that were given before come again often, or agents would seldom meet."""
+
+        def arguments(given: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
+            return st.fixed_dictionaries(
+                {name: st.one_of(*self._again(name, strategy), strategy) for name, strategy in given.items()}
+            )
+
+        agents = st.sampled_from(list(self.agents))
+        moves = [
+            st.builds(Move, agents, st.just(name), arguments(getattr(method, ARGUMENTS)), _STOPS)
+            for name, method in self._acts.items()
+        ]
+        return st.lists(st.one_of(moves), min_size=1, max_size=_MOST_MOVES)
+
+    @rule(moves=st.runner().flatmap(lambda machine: machine._round()))
     def agents_act(self, moves: list[Move]) -> None:
         """Agents act, one after the other or at once, until all have ended what they began."""
+        for move in moves:
+            for name, strategy in getattr(self._acts[move.act], ARGUMENTS).items():
+                value = move.arguments[name]
+                self._given.setdefault((name, repr(strategy)), {}).setdefault(repr(value), value)
         self._play(moves)
         if self._wrong is not None:
             error = self._error or GuardFault(self._story())
             setattr(error, _SCRIPT, self._script)
             raise error
+
+    def _again(self, name: str, strategy: st.SearchStrategy[Any]) -> Iterator[st.SearchStrategy[Any]]:
+        """What was given in this story for a parameter of this name, of whichever act, that is drawn from the same."""
+        given = self._given.get((name, repr(strategy)))
+        if given:
+            yield st.sampled_from(list(given.values()))
 
     def _to_the_end(self) -> Iterator[Move]:
         """Let all go on that are in an act: whoever need not wait first, then whose time is up first."""
@@ -295,7 +317,7 @@ class GuardMachine(RuleBasedStateMachine):
             for reference in step.references:
                 if counts[reference] > 1:
                     self._blame(step, "acted once, and its effect took place more than once.")
-                elif step.outcome == "ok" and not counts[reference]:
+                elif step.outcome == "ok" and not step.gave_up and not counts[reference]:
                     self._blame(step, "acted, was told that all went well, and its effect is lost.")
 
     def _blame(self, step: Step, fault: str) -> None:

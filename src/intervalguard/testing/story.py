@@ -26,6 +26,8 @@ class Step:
     expects: dict[Hashable, Any] = attrs.field(factory=dict)
     """What it rests on, as its agent knows it."""
     references: list[str] = attrs.field(factory=list)
+    gave_up: bool = False
+    """Whether it said that what it was to do was not carried out."""
     outcome: str = "running"
     logged: list[str] = attrs.field(factory=list)
 

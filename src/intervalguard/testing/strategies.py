@@ -158,6 +158,8 @@ def logs(
     """
     for name in among:
         check_name(name)
+    if isinstance(orders, str) or not orders or not set(orders) <= set(ORDERS):
+        raise ValueError(f"orders={orders!r} are not some of {', '.join(map(repr, ORDERS))}")
     drafts = _drafts(draw(st.lists(_touches(tuple(among)), min_size=min_size, max_size=max_size)), among)
     order = draw(st.sampled_from(tuple(orders)))
     if order == "numbered":
