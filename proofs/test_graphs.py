@@ -37,7 +37,7 @@ class Kept:
 def logged(kernel: Kernel, entries: Sequence[Any], memory: Kept | None, *, is_wary: bool = False) -> Any:
     """The shipped plain view over these entries, with this memory, which tells whose closures were looked at.
 
-    One that is wary says of nothing that it is undisturbed, as a view may.
+    It has dropped the event `gone`. One that is wary says of nothing that it is undisturbed, as a view may.
     """
 
     class Log(kernel.views.SequenceView):  # type: ignore[misc, name-defined]
@@ -57,6 +57,9 @@ def logged(kernel: Kernel, entries: Sequence[Any], memory: Kept | None, *, is_wa
 
         def undisturbed(self, *question: Any) -> bool:
             return not is_wary and super().undisturbed(*question)
+
+        def was_dropped(self, id: Any) -> bool:
+            return bool(id == "gone")
 
     return Log()
 
@@ -86,26 +89,13 @@ def logs(kernel: Kernel) -> Iterator[list[Any]]:
     entry = kernel.views.Entry
     for keys in graphs():
         for one, other, owner in itertools.product(("r1", "s/other", "x"), ("r0", "r2", "s"), ("y1", "c")):
-            is_open = one == "x"
+            outcome, end = ("pending", None) if one == "x" else ("ok", 41)
             if len(keys["r1"]) > 2:
                 keys["r1"] = tuple(("x1", one) if key == "x1" or key[0] == "x1" else key for key in keys["r1"])
             yield [
                 *reads(kernel, keys),
                 entry("x1", one, "write", "ok", 50, 51, 50, 1, ("s",), None, "x1", None),
-                entry(
-                    "y1",
-                    other,
-                    "write",
-                    "pending" if is_open else "ok",
-                    40,
-                    None if is_open else 41,
-                    40,
-                    1,
-                    (),
-                    None,
-                    owner,
-                    None,
-                ),
+                entry("y1", other, "write", outcome, 40, end, 40, 1, (), None, owner, None),
             ]
 
 
@@ -186,7 +176,7 @@ def prove_memory(kernel: Kernel) -> int:
     return whole
 
 
-SOURCES = (("s",), ("gone",), ("s", "t"), ("t", "s"), ("gone", "s"), ("s", "q"))
+SOURCES = (("s",), ("gone",), ("s", "t"), ("t", "s"), ("nobody", "gone"), ("s", "q"))
 WRITERS = (("x", None), ("r", None), ("u", None), ("c", None), ("p", None), ("g", None), ("n", "c"), ("n", "p"))
 """Calls and what they are made in: one apart; the read's, and what that is made in; the one judged, c, p, in which it is
 made, and g, in which p may be; one nested in c, and one in p."""
@@ -227,6 +217,8 @@ def prove_sources(kernel: Kernel) -> set[tuple[str, str | None]]:
             its = said(entries, judged, "r", AT, AT)
             first = min(its, key=lambda each: started.get(each.via, -1), default=None)
             right = [(first.reason, first.by and first.by.id, first.via)] if first else []
+            if right == [("unknown-dependency", None, None)] and "nobody" not in entries[3].depends_on:
+                right = [("history-dropped", None, None)]
             kept = Kept(kernel)
             for memory, limit, is_wary in ((None, few, False), (None, 0, True), (kept, few, True), (kept, 0, False)):
                 staleness._FEW = limit
@@ -299,7 +291,13 @@ def test_memory() -> None:
 def test_sources() -> None:
     """L3: 672 logs of a read and its sources, each judged in four ways."""
     found = prove_sources(SHIPPED)
-    assert {reason for reason, _ in found} == {"superseded", "not-settled", "no-result", "unknown-dependency"}
+    assert {reason for reason, _ in found} == {
+        "superseded",
+        "not-settled",
+        "no-result",
+        "history-dropped",
+        "unknown-dependency",
+    }
     assert {via for _, via in found} == {None, "s", "t"}
 
 
