@@ -159,6 +159,43 @@ def prove_how_writes_stand(kernel: Kernel) -> int:
     return len(cases)
 
 
+def prove_answers(kernel: Kernel) -> int:
+    """The plain view answers each question about two writes, and a read beside them, as the `View` protocol has it."""
+    views, every = kernel.views, (("ok", 3), ("ok", 6), ("error", 5), ("pending", None), ("unknown", None), ("failed", 5))
+    names = (("a", "a/b/c"), ("d", "a/b"))
+    cases = [*itertools.product(every, every, names, range(2, 8), range(3, 7))]
+    for one, other, (name, beside), since, now in cases:
+        log = [
+            views.Entry("y", beside, "write", other[0], 4, other[1], 4, 1, (), None, "y", None),
+            views.Entry("x", name, "write", one[0], 2, one[1], 2, 1, (), None, "x", None),
+            views.Entry("z", "a/b", "read", "ok", 1, 3, 1, 1, (), None, "z", None),
+        ]
+        view = object.__new__(views.SequenceView)
+        view.entries = log
+        told = [(each, *(counts(each, None, now) or (None, None))) for each in (log[1], log[0])]
+        told = [each for each in told if each[1] and each[0].name != "d"]
+        for but in (None, "x"):
+            left = [each for each in told if each[0].call != but]
+            right: dict[str, Any] = {how: [each for each, its, end in left if its == how] for how in ("open", "lost")}
+            right |= {
+                how: [each for each, its, end in left if its == how and end is not None and end >= since]
+                for how in ("ok", "error")
+            }
+            right["after"] = [each for each, its, _ in left if its == "ok" and each.start > since]
+
+            def spared(write: Any, but: str | None = but) -> bool:
+                return bool(write.call == but)
+
+            got = {how: view.first_ended("a/b", how, since, now, spared) for how in ("ok", "error")}
+            got |= {"open": view.first_open("a/b", now, spared), "lost": view.first_lost("a/b", now, spared)}
+            got |= {"after": view.first_after("a/b", since, now, spared)}
+            first = {how: next(iter(its), None) for how, its in right.items()}
+            claim(got == first, "the first by start of those that count is given", one, other, name, since, now, but)
+            calm = all(end is not None and end < since for _, _, end in left)
+            claim(view.undisturbed("a/b", since, now, but) == calm, "it is calm where all had ended", one, other, name)
+    return len(cases)
+
+
 def prove_an_entry_is_its_event(kernel: Kernel) -> None:
     """What a view makes of an event is what the event says, in whole microseconds, and it finds it by its id and call."""
     events, views = kernel.events, kernel.views
@@ -237,6 +274,11 @@ def test_how_writes_stand() -> None:
     assert prove_how_writes_stand(SHIPPED) == 432
 
 
+def test_answers() -> None:
+    """L2: two writes of six kinds, to what covers a name, to what is below it, and elsewhere."""
+    assert prove_answers(SHIPPED) == 1728
+
+
 def test_numbers_are_positions() -> None:
     """L2: where a log numbers both ends, these are the order, whatever the clock said."""
     assert prove_numbers_are_positions(SHIPPED) == 676
@@ -268,6 +310,7 @@ BROKEN = {
     "a dependency can be widened": (prove_names_are_narrowed, "not covers(entry.name, check_name(name))", "False"),
     "what is made by hand is numbered": (prove_what_has_no_numbers_gives_no_order, " and not _by_time(e)]", "]"),
     "what may land until then is an error before": (prove_how_writes_stand, "and extra.until <= at", ""),
+    "whose calm was asked is forgotten": (prove_answers, "lambda write: bool(write.call == but)", "lambda write: False"),
     "lines count for more than seq": (prove_times_are_positions, "event.seq if self._by_seq else place", "place"),
 }
 

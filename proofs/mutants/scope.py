@@ -12,6 +12,7 @@ _RULE = "test_rule.py::test_the_rule_is_the_statement"
 _POSITIONS = (
     "an_entry_is_its_event",
     "how_writes_stand",
+    "answers",
     "names_are_narrowed",
     "numbers_are_positions",
     "times_are_positions",
