@@ -207,7 +207,8 @@ def shapes(kernel: Kernel) -> Iterator[list[Any]]:
 def prove_sources(kernel: Kernel) -> set[tuple[str, str | None]]:
     """What is said of a derived read is exactly one thing: of one witness, that of the read, then that of the first source.
 
-    It is the same with a memory and without, from few keys and many, and of a view that does not say what is undisturbed.
+    It is the same with a memory and without, from few keys and many, of a view that does not say what is undisturbed, and
+    of a call that the log does not hold yet.
     """
     staleness, occurring = kernel.staleness, set()
     few = staleness._FEW
@@ -220,9 +221,15 @@ def prove_sources(kernel: Kernel) -> set[tuple[str, str | None]]:
             if right == [("unknown-dependency", None, None)] and "nobody" not in entries[3].depends_on:
                 right = [("history-dropped", None, None)]
             kept = Kept(kernel)
-            for memory, limit, is_wary in ((None, few, False), (None, 0, True), (kept, few, True), (kept, 0, False)):
+            ways = (
+                (None, few, False, entries),
+                (None, 0, True, entries[:-1]),
+                (kept, few, True, entries),
+                (kept, 0, False, entries),
+            )
+            for memory, limit, is_wary, log in ways:
                 staleness._FEW = limit
-                found = staleness.judge(logged(kernel, entries, memory, is_wary=is_wary), judged, AT, AT)
+                found = staleness.judge(logged(kernel, log, memory, is_wary=is_wary), judged, AT, AT)
                 got = [(staleness.REASONS[each.grade], each.by and each.by.id, each.via and each.via.id) for each in found]
                 if got != right:
                     raise Refuted(f"{entries[3].depends_on} is {got}, not {right}")
