@@ -163,7 +163,8 @@ def prove_another_version_is_stale(kernel: Kernel) -> Pairs:
             return False
 
     def body() -> tuple[Found, Found]:
-        read = logs.event("r", kind="read", form=ALL, window=logs.run.choose("window of r", (None, logs.number("window"))))
+        limit, inside = logs.run.choose("window of r", (None, logs.number("window"))), [("r", "c")]
+        read = logs.event("r", kind="read", form=ALL, window=limit, place=inside)
         write = logs.event("x", kind=KINDS, form=ALL, place=[("x", None), ("c", None), ("r", None)])
         call = logs.event("c", name="out", depends_on=["r"])
         looked = {"r": kernel.staleness.Probe(True, end, end, look)}

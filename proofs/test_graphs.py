@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from kernels import SHIPPED, Broken, Kernel
-from statement import VERDICTS, said
+from statement import VERDICTS, above, said
 from symbolic import Refuted
 
 AT = 100
@@ -227,6 +227,9 @@ def prove_sources(kernel: Kernel) -> set[tuple[str, str | None]]:
     try:
         for entries in shapes(kernel):
             started, judged = {each.id: each.start for each in entries}, entries[-1]
+            line = staleness.ancestors(logged(kernel, entries, None), judged.parent)
+            if {"c", *line} != {*above(entries, "c", judged.parent)}:
+                raise Refuted(f"c is said to be made in {[*line]}")
             its = said(entries, judged, "r", AT, AT)
             first = min(its, key=lambda each: started.get(each.via, -1), default=None)
             right = [(first.reason, first.by and first.by.id, first.via)] if first else []
