@@ -254,6 +254,25 @@ def prove_sources(kernel: Kernel) -> set[tuple[str, str | None]]:
     return occurring
 
 
+def prove_worst(kernel: Kernel) -> None:
+    """Of two things said the higher grade is taken, then the first witness, the dependency itself, the first source."""
+    staleness, entry = kernel.staleness, kernel.views.Entry
+    early, late = (entry(id, "a", "read", "ok", at, 9, at, 1, (), None, id, None) for id, at in (("e", 1), ("l", 2)))
+    witnesses = [
+        (staleness.HISTORY_DROPPED, None),
+        *itertools.product((staleness.IN_FLIGHT, staleness.SUPERSEDED), (early, late)),
+    ]
+    every = [staleness.Said(*its, via) for its, via in itertools.product(witnesses, (None, early, late))]
+
+    def rank(each: Any) -> tuple[int, ...]:
+        return -each.grade, each.by.start if each.by else 0, each.via.start if each.via else 0
+
+    for one, other in itertools.product(every, repeat=2):
+        found, right = staleness._worst(one, other), min(one, other, key=rank)
+        if found != right or staleness._worst(one, None) != one or staleness._worst(None, one) != one:
+            raise Refuted(f"of {one} and {other} the worst is {found}")
+
+
 def prove_ages(kernel: Kernel) -> None:
     """A read is as old as the instant seen, an equal look, or its end; at its window it has not expired, past it it has.
 
@@ -329,6 +348,11 @@ def test_sources() -> None:
         "unknown-dependency",
     }
     assert {via for _, via in found} == {None, "s", "t"}
+
+
+def test_worst() -> None:
+    """Section 2: every two of fifteen things that can be said."""
+    prove_worst(SHIPPED)
 
 
 def test_ages() -> None:

@@ -43,6 +43,7 @@ _INTERVALS = (
 _STALENESS = (
     "test_graphs.py::test_reasons",
     "test_graphs.py::test_ages",
+    "test_graphs.py::test_worst",
     "test_graphs.py::test_parts",
     "test_graphs.py::test_memory",
     "test_graphs.py::test_sources",
