@@ -154,14 +154,22 @@ def prove_another_version_is_stale(kernel: Kernel) -> Pairs:
     not count, for it is the call's own, is another version no news.
     """
     logs = SmallLogs(kernel, "r x c")
-    end = logs.number("r.end")
+    end, look = logs.number("r.end"), logs.number("look")
+
+    class Wary(kernel.views.SequenceView):  # type: ignore[misc, name-defined]
+        """It says of nothing that it is undisturbed, as a view may."""
+
+        def undisturbed(self, *_: Any) -> bool:
+            return False
 
     def body() -> tuple[Found, Found]:
-        read = logs.event("r", kind="read", form=ALL, window=logs.run.choose("window of r", (None, logs.number("window"))))
+        limit, inside = logs.run.choose("window of r", (None, logs.number("window"))), [("r", "c")]
+        read = logs.event("r", kind="read", form=ALL, window=limit, place=inside)
         write = logs.event("x", kind=KINDS, form=ALL, place=[("x", None), ("c", None), ("r", None)])
         call = logs.event("c", name="out", depends_on=["r"])
-        looked = {"r": kernel.staleness.Probe(True, end, end, end)}
-        plain, found = logs.judge([read, write, call], call), logs.judge([read, write, call], call, probes=looked)
+        looked = {"r": kernel.staleness.Probe(True, end, end, look)}
+        kind = logs.run.choose("view", (None, Wary))
+        plain, found = (logs.judge([read, write, call], call, probes=each, kind=kind) for each in (None, looked))
         if "r" in plain and (plain["r"].verdict == "unverifiable" or plain["r"].reason == "superseded"):
             logs.run.claim(found == plain, f"{found} is {plain}")
         elif not plain and tells_of(read, write, call.start):

@@ -106,6 +106,96 @@ def prove_given_times_are_bare(kernel: Kernel) -> int:
     return len(SPANS) * len(BARE) * 2
 
 
+def prove_what_has_no_numbers_gives_no_order(kernel: Kernel) -> int:
+    """In a numbered log a bare time stands where it would without the events made by hand; one still open counts."""
+    views, events = kernel.views, kernel.events
+    for times, half in itertools.product(SPANS, BARE):
+        both = [
+            events.Event("a", at(2 * start), at(2 * end), id=id, seq=seq, end_seq=seq + 1)
+            for id, start, end, seq in zip("ab", times[::2], times[1::2], (0, 2), strict=True)
+        ]
+        still = events.Event("a", at(half), id="o", seq=7)
+        among = views.Order([*both, still])
+        for by_hand in ({}, {"end_time": at(half + 1)}, {"end_time": at(half + 1), "seq": 9}):
+            order = views.Order([*both, events.Event("a", at(half), id="h", **by_hand)])
+            for each in BARE:
+                time = events.micros(at(each))
+                claim(order.bare(time) == views.Order(both).bare(time), "what is made by hand is no number", times, by_hand)
+            stands = order.ends(events.Event("a", at(half), id="h", **by_hand), 2)
+            end = by_hand.get("end_time") and order.bare(events.micros(by_hand["end_time"]))
+            meant = order.bare(events.micros(at(half))), end
+            claim(stands == meant, "what is made by hand stands by its times", times, by_hand)
+        for each in BARE:
+            time = events.micros(at(each))
+            claim((among.bare(time) > (7, 0)) == (each >= half), "what is open has its number", times, half, each)
+        claim(among.ends(still, 2)[1] is None, "what is open has no end", times, half)
+        apart, line = events.Event("a", at(half), at(half + 1), id="o", seq=7, end_seq=8), views.Order(())
+        for order in (among, line):
+            stands = order.ends(apart, None)
+            meant = tuple(order.bare(events.micros(each)) for each in (at(half), at(half + 1)))
+            claim(stands == meant, "what is not in the sequence stands by its times, whatever its numbers", times, half)
+    return len(SPANS) * len(BARE)
+
+
+def counts(write: Any, until: Any, now: int) -> tuple[str, int | None] | None:
+    """How a write counts, from the text: as what it is if it has ended, as an error from when it can land no more."""
+    if write.outcome in ("failed", "refused") or write.start > now:
+        return None
+    if write.outcome == "unknown" and until is not None and until <= now:
+        return "error", until
+    if write.outcome == "unknown" and (write.end is None or write.end <= now):
+        return "lost", None
+    return ("open", None) if write.end is None or write.end > now else (write.outcome, write.end)
+
+
+def prove_how_writes_stand(kernel: Kernel) -> int:
+    """A write counts as of each position as its outcome, its end and the time until which it may land say."""
+    views, outcomes = kernel.views, ("ok", "error", "failed", "refused", "unknown", "pending")
+    extras = ((None, None), (views.Extra(version="v"), None), (views.Extra(until=3), 3))
+    cases = [*itertools.product(outcomes, (None, 1, 5), extras, range(-1, 7))]
+    for outcome, end, (extra, until), now in cases:
+        write = views.Entry("x", "a", "write", outcome, 0, end, 0, 1, (), None, "x", None, None, extra)
+        claim(views.standing(write, now) == counts(write, until, now), "a write stands so", outcome, end, until, now)
+    return len(cases)
+
+
+def prove_answers(kernel: Kernel) -> int:
+    """The plain view answers each question about two writes, and a read beside them, as the `View` protocol has it."""
+    views, every = kernel.views, (("ok", 3), ("ok", 6), ("error", 5), ("pending", None), ("unknown", None), ("failed", 5))
+    names = (("a", "a/b/c"), ("d", "a/b"))
+    cases = [*itertools.product(every, every, names, range(2, 8), range(3, 7))]
+    for one, other, (name, beside), since, now in cases:
+        log = [
+            views.Entry("y", beside, "write", other[0], 4, other[1], 4, 1, (), None, "y", None),
+            views.Entry("x", name, "write", one[0], 2, one[1], 2, 1, (), None, "x", None),
+            views.Entry("z", "a/b", "read", "ok", 1, 3, 1, 1, (), None, "z", None),
+        ]
+        view = object.__new__(views.SequenceView)
+        view.entries = log
+        told = [(each, *(counts(each, None, now) or (None, None))) for each in (log[1], log[0])]
+        told = [each for each in told if each[1] and each[0].name != "d"]
+        for but in (None, "x"):
+            left = [each for each in told if each[0].call != but]
+            right: dict[str, Any] = {how: [each for each, its, end in left if its == how] for how in ("open", "lost")}
+            right |= {
+                how: [each for each, its, end in left if its == how and end is not None and end >= since]
+                for how in ("ok", "error")
+            }
+            right["after"] = [each for each, its, _ in left if its == "ok" and each.start > since]
+
+            def spared(write: Any, but: str | None = but) -> bool:
+                return bool(write.call == but)
+
+            got = {how: view.first_ended("a/b", how, since, now, spared) for how in ("ok", "error")}
+            got |= {"open": view.first_open("a/b", now, spared), "lost": view.first_lost("a/b", now, spared)}
+            got |= {"after": view.first_after("a/b", since, now, spared)}
+            first = {how: next(iter(its), None) for how, its in right.items()}
+            claim(got == first, "the first by start of those that count is given", one, other, name, since, now, but)
+            calm = all(end is not None and end < since for _, _, end in left)
+            claim(view.undisturbed("a/b", since, now, but) == calm, "it is calm where all had ended", one, other, name)
+    return len(cases)
+
+
 def prove_an_entry_is_its_event(kernel: Kernel) -> None:
     """What a view makes of an event is what the event says, in whole microseconds, and it finds it by its id and call."""
     events, views = kernel.events, kernel.views
@@ -133,6 +223,7 @@ def prove_an_entry_is_its_event(kernel: Kernel) -> None:
     claim(view.call("k") == [other, entry] and view.call("e") == [], "a call is its events, by start")
     claim((view.find("e"), view.find("k")) == (entry, None), "an event is found by its id")
     claim((view.was_dropped("k"), view.dropped_since("a", 0), view.memory()) == (False, False, None), "nothing is dropped")
+    claim(entry.memo is None is not views.GONE is not views.MISSING, "what a log has dropped bears another mark")
     for micros in (0, -1, 1_785_369_600_000_001):
         claim(type(events.micros(events.moment(micros))) is int, "microseconds are whole", micros)
         claim(events.micros(events.moment(micros)) == micros, "a moment is its microseconds", micros)
@@ -173,6 +264,21 @@ def test_given_times_are_bare() -> None:
     assert prove_given_times_are_bare(SHIPPED) == 468
 
 
+def test_what_has_no_numbers_gives_no_order() -> None:
+    """L2: events made by hand, in a log that numbers both ends of two others, move no bare time."""
+    assert prove_what_has_no_numbers_gives_no_order(SHIPPED) == 234
+
+
+def test_how_writes_stand() -> None:
+    """L2: six outcomes, with an end and without, and with a time until which it may land and without."""
+    assert prove_how_writes_stand(SHIPPED) == 432
+
+
+def test_answers() -> None:
+    """L2: two writes of six kinds, to what covers a name, to what is below it, and elsewhere."""
+    assert prove_answers(SHIPPED) == 1728
+
+
 def test_numbers_are_positions() -> None:
     """L2: where a log numbers both ends, these are the order, whatever the clock said."""
     assert prove_numbers_are_positions(SHIPPED) == 676
@@ -202,6 +308,9 @@ BROKEN = {
         "key=lambda each: 0)",
     ),
     "a dependency can be widened": (prove_names_are_narrowed, "not covers(entry.name, check_name(name))", "False"),
+    "what is made by hand is numbered": (prove_what_has_no_numbers_gives_no_order, " and not _by_time(e)]", "]"),
+    "what may land until then is an error before": (prove_how_writes_stand, "and extra.until <= at", ""),
+    "whose calm was asked is forgotten": (prove_answers, "lambda write: bool(write.call == but)", "lambda write: False"),
     "lines count for more than seq": (prove_times_are_positions, "event.seq if self._by_seq else place", "place"),
 }
 
