@@ -1,5 +1,22 @@
 """Logs: each one a view with atomic `admit` and `settle`."""
 
-from .memory import MemoryLog
+from __future__ import annotations
 
-__all__ = ["MemoryLog"]
+from typing import TYPE_CHECKING, Any
+
+from .memory import MemoryLog
+from .sql.errors import LogError
+
+if TYPE_CHECKING:
+    from .sqlite import SQLiteLog
+
+__all__ = ["LogError", "MemoryLog", "SQLiteLog"]
+
+
+def __getattr__(name: str) -> Any:
+    """A log in a database is imported when it is asked for: who has none does not wait for it."""
+    if name == "SQLiteLog":
+        from .sqlite import SQLiteLog
+
+        return SQLiteLog
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,7 +22,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from ..kernel.admission import Admit, Decision, Refuse, Touch, Wait, admit, may_return
+from ..kernel.admission import Admit, Decision, Refuse, Touch, Wait, admit
+from ..kernel.admission import settle as may_settle
 from ..kernel.events import Outcome
 from ..kernel.staleness import Claim
 from ..kernel.views import Key
@@ -176,8 +177,8 @@ class EventLogMachine(RuleBasedStateMachine):
         if not made.depends_on or outcome != "ok" or made.writes():
             return False
         reference = self.account.beside().reference
-        claim = Claim(made.id, made.parent, made.depends_on)
-        is_stale = type(may_return(reference, claim, least, reference.at, reference.time)) is Refuse
+        claim, first = Claim(made.id, made.parent, made.depends_on), reference.call(made.id)[0]
+        is_stale = type(may_settle(reference, first, claim, "ok", least, reference.at, reference.time)) is Refuse
         return is_stale if is_stale or len(self.account.held) == len(self.account.truth) else None
 
     @precondition(lambda self: self.account.settled())

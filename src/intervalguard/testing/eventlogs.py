@@ -50,7 +50,8 @@ class EventLog(Protocol):
     ) -> Admit | Refuse | None:
         """Record a call's end and outcome, once; ``None``, with nothing changed, if it had been settled already.
 
-        A derived read that ends ``ok`` is judged again by `may_return`; on a `Refuse` it is recorded as ``refused``.
+        A derived read that ends ``ok`` is judged again by `intervalguard.kernel.admission.settle`; on a `Refuse` it is
+        recorded as ``refused``.
         ``may_land_for`` is how many microseconds from now the writes of an ``unknown`` call may still land.
         """
 
