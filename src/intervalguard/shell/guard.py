@@ -9,19 +9,23 @@ import math
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, Never, ParamSpec, TypeAlias, TypedDict, TypeVar, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, Never, ParamSpec, TypeAlias, TypedDict, TypeVar, Unpack, cast, get_args
 from uuid import uuid4
 
 from ..kernel.admission import LEAST, Refusal
 from ..kernel.events import Dependency, DependencyLike, Event, check_window, dependencies, window_micros
 from ..kernel.views import Key, narrowed
 from ..logs.calls import Origin
+from ..logs.faces import Faces
 from ..logs.memory import MemoryLog
 from .blocks import Block
 from .calls import NOTHING, Mode, Notice, Tool
 from .names import Names, NameSpec, compile_names, literal_name
 from .sessions import Session, check_text
 from .wrappers import Guarded, guarded, is_stream
+
+if TYPE_CHECKING:
+    from ..logs.sqlite import SQLiteLog
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,7 +75,7 @@ class Guard:
 
     def __init__(
         self,
-        log: MemoryLog | None = None,
+        log: MemoryLog | SQLiteLog | None = None,
         *,
         refuse: Refusal = "suspect",
         mode: Mode = "enforce",
@@ -79,9 +83,9 @@ class Guard:
         require_session: bool = False,
         on_decision: Callable[[Notice], object] | None = None,
     ) -> None:
-        self.log = MemoryLog() if log is None else log
-        if not isinstance(self.log, MemoryLog):
-            raise TypeError(f"log={log!r} is no log: pass MemoryLog()")
+        if log is not None and not isinstance(log, Faces):
+            raise TypeError(f"log={log!r} is no log: pass MemoryLog() or SQLiteLog(path)")
+        self.log = MemoryLog() if log is None else cast(MemoryLog, log)
         self.refuse = _one_of("refuse", refuse, LEAST)
         self.mode = _one_of("mode", mode, get_args(Mode))
         self.wait_seconds = _wait(wait_seconds)
