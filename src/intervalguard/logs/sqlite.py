@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from time import monotonic_ns, time_ns
 from typing import Any, Literal, TypeVar
@@ -28,6 +29,7 @@ from .calls import Holder, Learned, Origin
 from .faces import Faces
 from .ids import Ids
 from .options import check_max_events, check_seconds
+from .sql.errors import LogError
 from .sql.file import SYNCHRONOUS, SqliteFile, check_path
 from .sql.meta import READ, WRITE, Meta
 from .sql.own import SqlOwn
@@ -35,7 +37,7 @@ from .sql.retention import forget_names, prune, slack
 from .sql.rows import COLUMNS, entry_of
 from .sql.running import renewal, watch
 from .sql.steps import Step, begin_call, catch_up, end_call, resolve, write_outside
-from .sql.view import SqlView
+from .sql.view import FIND, SqlView
 
 Durability = Literal["full", "normal"]
 
@@ -299,15 +301,16 @@ class SQLiteLog(Faces):
     def find(self, number: Id) -> Entry | None:
         """The event that the log knows by this number. Its probe is that of the tool of its name in this process."""
         with self._lock:
-            entry = self._look(lambda step: step.view.find(number))
+            entry = self._find(number)
         if entry is not None and entry.origin.tool in self._probes:
             entry.origin = attrs.evolve(entry.origin, probe=self._probes[entry.origin.tool])
         return entry
 
     def event(self, entry: Entry) -> Event:
-        """The public face of an entry, as the file has it where that may have changed."""
+        """The public face of an entry, as the file has it now, or, where it cannot be read, as it was."""
         if entry.outcome in ("pending", "unknown"):
-            entry = self.find(entry.id) or entry
+            with self._lock, suppress(LogError):
+                entry = self._find(entry.id) or entry
         return super().event(entry)
 
     def events(self) -> list[Event]:
@@ -345,6 +348,16 @@ class SQLiteLog(Faces):
     def _ask(self, sql: str, parameters: Sequence[Any]) -> list[Any]:
         with self._lock:
             return self._file.ask(sql, parameters)
+
+    def _find(self, number: Id) -> Entry | None:
+        """An event as it is in the file, whatever may be due."""
+        if type(number) is not int:
+            return None
+        try:
+            rows = self._ask(FIND, (number,))
+        except sqlite3.Error as error:
+            raise self._file.error(error) from error
+        return entry_of(rows[0]) if rows else None
 
     def _look(self, work: Callable[[Step], _R]) -> _R:
         """What ``work`` reads, at one moment of the file. Where something is due, that is done first. The lock is held."""

@@ -7,9 +7,10 @@ was dropped it is kept by name that it was there, of what a session knew which e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 from ...kernel.views import Entry, Id
-from .rows import names_of
+from .rows import kept, names_of
 from .steps import Step
 
 _OLDEST = 'SELECT DISTINCT call, end_time, "end" FROM event WHERE end_time > ? ORDER BY end_time, "end" LIMIT ? OFFSET ?'
@@ -20,16 +21,19 @@ _DROPPED = (
     "INSERT INTO dropped VALUES (?, ?, ?)"
     ' ON CONFLICT (name, below) DO UPDATE SET "end" = max("end", excluded."end")'
 )
-_KNOWN = (
-    "INSERT INTO known VALUES (?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT (session, name) DO UPDATE SET last = excluded.last, last_end = excluded.last_end"
-    " WHERE excluded.last_end > last_end"
+_LAST_KNOWN = 'SELECT "end", id, leads FROM known WHERE session = ? AND name = ? ORDER BY "end" DESC, id DESC LIMIT 1'
+_BETWEEN = (
+    "SELECT 1 FROM event WHERE session = ? AND outcome = 'ok' AND name = ? AND \"end\" > ? AND \"end\" < ? LIMIT 1"
 )
+_KNOW = "INSERT OR IGNORE INTO known VALUES (?, ?, ?, ?, ?)"
+_FORGET_KNOWN = 'DELETE FROM known WHERE session = ? AND name = ? AND "end" = ? AND id = ?'
 _COUNTS = "SELECT (SELECT count(*) FROM dropped), (SELECT count(*) FROM known)"
 _OLD_NAMES = 'SELECT name, below, "end" FROM dropped ORDER BY "end" LIMIT ?'
 _FORGET_NAME = "DELETE FROM dropped WHERE name = ? AND below = ?"
-_OLD_KNOWN = "SELECT session, name FROM known ORDER BY last_end LIMIT ?"
-_FORGET_KNOWN = "DELETE FROM known WHERE session = ? AND name = ?"
+_OLD_KNOWN = 'SELECT session, name, "end", id FROM known ORDER BY "end" LIMIT ?'
+
+_Known: TypeAlias = "dict[tuple[Any, str], tuple[Any, Id, Any] | None]"
+"""Of each session and name the last dropped event that is kept in mind: its end, its number, whether it leads a row."""
 
 AT_ONCE = 256
 """At most so many calls are dropped in one step, so that no step takes long."""
@@ -43,6 +47,7 @@ def slack(limit: int) -> int:
 def prune(step: Step, limit: int) -> None:
     """Drop the oldest events until no more than ``limit`` have ended for good, but at most of `AT_ONCE` calls."""
     view, meta = step.view, step.meta
+    known: _Known = {}
     excess = meta.droppable - limit
     used: set[Id] | None = None
     dropped, seen = 0, 0
@@ -60,7 +65,7 @@ def prune(step: Step, limit: int) -> None:
             used = _in_use(step) if used is None else used
             excess -= len(events)
             if not any(each.id in used for each in events):
-                _drop(step, events)
+                _drop(step, events, known)
                 dropped += 1
 
 
@@ -85,7 +90,7 @@ def _in_use(step: Step) -> set[Id]:
     return used
 
 
-def _drop(step: Step, events: Sequence[Entry]) -> None:
+def _drop(step: Step, events: Sequence[Entry], known: _Known) -> None:
     meta = step.meta
     step.write(_REMOVE, [(each.id,) for each in events])
     for each in events:
@@ -97,13 +102,29 @@ def _drop(step: Step, events: Sequence[Entry]) -> None:
             step.write(_UNWRITE, [(*place, each.start, each.id) for place in places])
             step.write(_DROPPED, [(*place, end) for place in places])
             meta.dropped = max(meta.dropped, end)
-        session = each.origin.session
-        if session is not None and outcome == "ok":
-            step.write(_KNOWN, [(session, each.name, each.id, each.end, each.id, each.end)])
+        if each.origin.session is not None and outcome == "ok":
+            _keep_in_mind(step, kept(each.origin.session), each, known)
         if each.end > meta.swept:
             meta.swept, meta.swept_time = each.end, each.start_time + each.took
     meta.held -= len(events)
     meta.droppable -= len(events)
+
+
+def _keep_in_mind(step: Step, session: Any, event: Entry, known: _Known) -> None:
+    """A session knew an event that is dropped: the last one stays known, and the first of those in a row."""
+    place = (session, event.name)
+    if place not in known:
+        rows = step.view.ask(_LAST_KNOWN, place)
+        known[place] = tuple(rows[0]) if rows else None
+    last = known[place]
+    leads = True
+    if last is not None and last[0] < event.end:
+        leads = bool(step.view.ask(_BETWEEN, (*place, last[0], event.end)))
+        if not last[2]:
+            step.write(_FORGET_KNOWN, [(*place, last[0], last[1])])
+    if last is None or last[0] < event.end:
+        known[place] = (event.end, event.id, leads)
+    step.write(_KNOW, [(*place, event.end, event.id, leads)])
 
 
 def forget_names(step: Step, limit: int) -> None:

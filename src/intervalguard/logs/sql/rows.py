@@ -31,7 +31,7 @@ def entry_of(row: Sequence[Any]) -> Entry:
     return Entry(
         id, name, kind, outcome, start, end, start_time, None if end is None else end_time - start_time,
         () if rests is None else keys_of(rests), window, call, parent,
-        Origin(tool, session, batch, run, agent), extra,
+        Origin(_told(tool), _told(session), _told(batch), _told(run), _told(agent)), extra,
     )  # fmt: skip
 
 
@@ -42,8 +42,23 @@ def row_of(entry: Entry, due: int | None) -> tuple[Any, ...]:
     return (
         entry.id, entry.call, entry.name, entry.kind, entry.outcome, entry.start, entry.end, entry.start_time, end_time,
         due, entry.window, rests_of(entry.depends_on), entry.parent,
-        origin.tool, origin.session, origin.batch, origin.run, origin.agent, None, None, None, None, None,
+        *map(kept, (origin.tool, origin.session, origin.batch, origin.run, origin.agent)), None, None, None, None, None,
     )  # fmt: skip
+
+
+def kept(text: str | None) -> str | bytes | None:
+    """A text as a database keeps it: as it is, or as bytes where it is no valid Unicode. Equal ones stay equal."""
+    if text is None or text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def _told(kept: str | bytes | None) -> str | None:
+    return kept.decode("utf-8", "surrogatepass") if type(kept) is bytes else kept  # type: ignore[return-value]
 
 
 def names_of(name: str) -> list[tuple[str, int]]:

@@ -301,8 +301,10 @@ def write_outside(step: Step, origin: Origin, name: str, since: datetime | None)
     number = start = step.meta.next
     start_time = step.now
     if since is not None and micros(since) < step.now:
-        start_time = micros(since)
-        start = min(number, int(step.view.earliest(start_time) + 0.5))
+        place = step.view.earliest(micros(since))
+        start = min(number, int(place + 0.5))
+        is_held = micros(since) > step.meta.swept_time  # else it is not known what came after it
+        start_time = step.view.time_after(place, micros(since), step.now) if is_held else micros(since)
     step.meta.take()
     entry = Entry(
         number, name, "write", "ok", start, number, start_time, step.now - start_time, (), None, number, None, origin

@@ -21,7 +21,7 @@ from .rows import COLUMNS, entry_of
 Ask: TypeAlias = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]
 """Rows for a query and its parameters."""
 
-_FIND = f"SELECT {COLUMNS} FROM event WHERE id = ?"
+FIND = f"SELECT {COLUMNS} FROM event WHERE id = ?"
 _CALL = f"SELECT {COLUMNS} FROM event WHERE id = ?1 UNION ALL SELECT {COLUMNS} FROM event WHERE call = ?1 AND id <> call"
 _PINNING = "SELECT id, call FROM flight WHERE pins = 1 ORDER BY start, id"
 _IN_FLIGHT = "SELECT EXISTS (SELECT 1 FROM flight)"
@@ -48,7 +48,7 @@ class SqlView:
         if type(id) is not int:
             return None
         if id not in self._found:
-            rows = self.ask(_FIND, (id,))
+            rows = self.ask(FIND, (id,))
             self._found[id] = entry_of(rows[0]) if rows else None
         return self._found[id]
 
@@ -167,6 +167,12 @@ class SqlView:
         """The same, but before everything for a time of which the log no longer holds what was before and after it."""
         return 0.5 if time <= self.meta.swept_time else self.place(time)
 
+    def time_after(self, place: Position, time: int, now: int) -> int:
+        """When the first endpoint after a bare ``time`` was, which stands at ``place``; ``now`` where there is none."""
+        ended = self.ask(_NEXT_ENDED, (time,))
+        begun = self.ask(_BEGUN, (int(place) + 1, self.meta.next))
+        return min([(number, at) for number, at in (*ended, *begun) if number > place], default=(0, now))[1]
+
     def _last_begun(self, time: int) -> list[tuple[int, int]]:
         """The number and the time of the last call that had begun by ``time``. O(log n) look-ups."""
         low, high = 0, self.meta.next
@@ -182,9 +188,8 @@ class SqlView:
         return last
 
 
-_LAST_ENDED = (
-    'SELECT "end", end_time FROM event WHERE end_time <= ? ORDER BY end_time DESC, "end" DESC LIMIT 1'
-)
+_LAST_ENDED = 'SELECT "end", end_time FROM event WHERE end_time <= ? ORDER BY end_time DESC, "end" DESC LIMIT 1'
+_NEXT_ENDED = 'SELECT "end", end_time FROM event WHERE end_time > ? ORDER BY end_time, "end" LIMIT 1'
 _BEGUN = "SELECT id, start_time FROM event WHERE id >= ? AND id < ? AND start = id ORDER BY id LIMIT 1"
 
 

@@ -52,7 +52,7 @@ CREATE TABLE event (
     until_time INTEGER
 );
 CREATE INDEX event_more ON event (call) WHERE id <> call;
-CREATE INDEX event_ended ON event (end_time, "end");
+CREATE INDEX event_ended ON event (end_time, "end") WHERE end_time IS NOT NULL;
 CREATE INDEX event_due ON event (due) WHERE due IS NOT NULL;
 CREATE INDEX event_own ON event (session, name, "end") WHERE session IS NOT NULL AND outcome = 'ok';
 
@@ -91,13 +91,13 @@ CREATE TABLE dropped (
     PRIMARY KEY (name, below)
 ) WITHOUT ROWID;
 
--- The first and the last event that a session knew by a name, of those that were dropped.
+-- The last event that a session knew by a name, of those that were dropped; and of each row of them, which no event that
+-- is held interrupts, the first (leads = 1).
 CREATE TABLE known (
     session TEXT NOT NULL,
     name TEXT NOT NULL,
-    first INTEGER NOT NULL,
-    first_end INTEGER NOT NULL,
-    last INTEGER NOT NULL,
-    last_end INTEGER NOT NULL,
-    PRIMARY KEY (session, name)
+    "end" INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    leads INTEGER NOT NULL,
+    PRIMARY KEY (session, name, "end", id)
 ) WITHOUT ROWID;
