@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import settings
 from strategies import times
 
 from intervalguard.logs import SQLiteLog
+from intervalguard.logs.sql import meta, own, retention, steps, view
 from intervalguard.testing import EventLogMachine
 from intervalguard.testing.races import check_races
 
@@ -54,3 +56,27 @@ def test_no_race_is_let_through(tmp_path: Path) -> None:
 
     check_races(emptied)
     log.close()
+
+
+QUESTIONS = [
+    view.FIND, view._CALL, view._PINNING, view._LAST_ENDED, view._NEXT_ENDED, view._BEGUN, view._disturbing(3),
+    view._in_order("written", "outcome = 'ok' AND start > ?", 3),
+    view._in_order("written INDEXED BY written_ended", 'outcome = ? AND "end" >= ?', 3),
+    view._in_order("flight", "outcome = 'pending'", 3),
+    own._COVERING, own._AT, own._BELOW, own._NAMES, own._KNOWN_COVERING, own._KNOWN_AT, own._KNOWN_BELOW, own._KNOWN_NAMES,
+    retention._OLDEST, retention._PENDING, retention._LAST_KNOWN, retention._BETWEEN, steps._DUE, meta.READ,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=range(len(QUESTIONS)))
+def test_no_question_reads_all_events(tmp_path: Path, question: str) -> None:
+    """Each is a look-up in an index; what is read whole is one row, or what is in flight."""
+    SQLiteLog(tmp_path / "log.db").close()
+    connection = sqlite3.connect(tmp_path / "log.db")
+    count = 1 if "?1" in question else question.count("?")
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {question}", [1] * count)]
+    connection.close()
+    assert plan
+    assert [each for each in plan if each.startswith("SCAN")] in (
+        [], ["SCAN meta"], ["SCAN flight USING INDEX flight_pinning"], ["SCAN CONSTANT ROW"],
+    )  # fmt: skip

@@ -91,7 +91,7 @@ class SQLiteLog(Faces):
         self._probes: dict[str, Callable[[str], Any]] = {}
         self._begin_anew()
         with self._lock:
-            self._look(lambda step: None)
+            self._know(self._meta())
         forks.watch(self)
 
     def _begin_anew(self) -> None:
@@ -349,6 +349,14 @@ class SQLiteLog(Faces):
         with self._lock:
             return self._file.ask(sql, parameters)
 
+    def _meta(self) -> Meta:
+        try:
+            return Meta.of(self._file.begin_reading(READ)[:-1])
+        except sqlite3.Error as error:
+            raise self._file.error(error) from error
+        finally:
+            self._file.roll_back()
+
     def _find(self, number: Id) -> Entry | None:
         """An event as it is in the file, whatever may be due."""
         if type(number) is not int:
@@ -374,7 +382,8 @@ class SQLiteLog(Faces):
             raise file.error(error) from error
         finally:
             file.roll_back()
-        return self._step(work)
+        self._step(lambda step: None)
+        return self._look(work)
 
     def _step(self, work: Callable[[Step], _R], begun: Sequence[Entry] = ()) -> _R:
         """Make a step, and before it what is due, in one transaction. The lock is held.
@@ -406,7 +415,7 @@ class SQLiteLog(Faces):
             if limit is not None and meta.droppable > limit + slack(limit):
                 make(lambda step: prune(step, limit))
                 make(lambda step: forget_names(step, limit))
-            if meta.row() != was or steps[-1].writes:
+            if meta.row() != was or any(step.writes for step in steps):
                 meta.latest = now
                 file.execute([(WRITE, [meta.row()])])
                 is_committing = True
@@ -456,7 +465,8 @@ class SQLiteLog(Faces):
         """Ids are those of the file: of this prefix, from the first number on that it knows."""
         if self._known != (meta.prefix, meta.first):
             self._known = (meta.prefix, meta.first)
-            self._ids = Ids(meta.first, meta.prefix)
+            self._ids = Ids(1, meta.prefix)
+            self._ids.forget(meta.first)
         self._given = meta.next
 
     def _wake(self, call: Id) -> None:
