@@ -480,7 +480,16 @@ class SQLiteLog(Faces):
         if self._lease is None or not self._running:
             return None
         lease = self._lease
-        self._step(lambda step: step.write(_RENEW, [(step.now + lease, id) for id in self._running]))
+
+        def renew(step: Step) -> set[Id]:
+            pending = {id for id in self._running if step.view.ask(_IS_PENDING, (id,))}
+            if pending:
+                step.write(_RENEW, [(step.now + lease, id) for id in pending])
+            return pending
+
+        pending = self._step(renew)
+        for id in [each for each in self._running if each not in pending]:
+            del self._running[id]  # an interrupt kept it from being noticed that it had ended
         return lease / 3_000_000
 
     def _look_out(self, is_first: bool) -> bool | None:
