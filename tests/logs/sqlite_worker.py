@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from intervalguard import Guard, GuardError, LeaseLostError
+from intervalguard import ConflictError, Guard, LeaseLostError, StaleReadError
 from intervalguard.logs import SQLiteLog
 
 
@@ -34,7 +34,7 @@ def count(log: str, counter: str, times: str) -> None:
                 try:
                     write(read() + 1)
                     done = True
-                except GuardError:
+                except (ConflictError, StaleReadError):
                     refused += 1
     print(refused)
 

@@ -42,7 +42,7 @@ class SQLiteLogs(EventLogMachine):
             self.log.close()
 
 
-SQLiteLogs.TestCase.settings = settings(times(0.15), stateful_step_count=40, report_multiple_bugs=False)
+SQLiteLogs.TestCase.settings = settings(times(0.1), stateful_step_count=30, report_multiple_bugs=False)
 TestSQLiteLogs = SQLiteLogs.TestCase
 
 

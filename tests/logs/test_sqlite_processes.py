@@ -174,18 +174,26 @@ from intervalguard import Guard, LeaseLostError
 from intervalguard.logs import SQLiteLog
 
 guard = Guard(SQLiteLog(sys.argv[1], durability="normal"), wait_seconds=0)
+there, begun = os.pipe()
+go, closed = os.pipe()
+child = 1
 try:
     with guard.write("row") as block:
         child = os.fork()
         if child == 0:
             with guard.write("of the child"):
-                pass
+                os.write(begun, b".")
+                os.read(go, 1)
         else:
+            os.read(there, 1)
+            guard.log.close()  # the last one out puts the file in order; the child is not out
+            os.write(closed, b".")
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
             assert block.event.outcome == "pending"
 except LeaseLostError:
-    guard.log.close()
-    os._exit(7 if child == 0 else 1)
+    os._exit(7)
+if child == 0:
+    os._exit(1)
 with guard.write("of the parent"):
     pass
 print(*(f"{event.name}: {event.outcome}" for event in guard.log.events()), sep=", ")
@@ -198,6 +206,7 @@ def test_a_fork_shares_nothing_but_the_file(tmp_path: Path) -> None:
     script = subprocess.run(
         [sys.executable, "-c", _FORK, str(log)], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
+    assert script.returncode == 0, script.stderr
     assert script.stdout.strip() == "row: ok, of the child: ok, of the parent: ok", script.stderr
     assert sound(log)
 
