@@ -447,7 +447,7 @@ class LosesTheOrigin(Seen):
         if entry is None or entry.memo is GONE:
             return entry
         twin = copy(entry)
-        twin.origin = copy(entry.origin)
+        twin.origin = attrs.evolve(entry.origin, probe=None)
         return twin
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ..kernel.events import Dependency, Event, moment
-from ..kernel.explain import Party
+from collections.abc import Iterable
+from datetime import datetime
+
+from ..kernel.events import Dependency, Event, micros, moment
+from ..kernel.explain import Finding, Party, finding
+from ..kernel.staleness import Raw
 from ..kernel.views import Entry, Extra, Id, Key
 from .calls import Origin
 from .ids import Ids
@@ -16,6 +20,10 @@ class Faces:
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
+
+    def now(self) -> datetime:
+        """The log's time."""
+        raise NotImplementedError
 
     def id_of(self, number: Id) -> str:
         """The public id of what the log knows by this number."""
@@ -37,6 +45,15 @@ class Faces:
             origin.agent,
             origin.session,
         )
+
+    def findings(self, raws: Iterable[Raw], event: str, time: int | None = None) -> list[Finding]:
+        """Findings of the kernel as people see them, as of ``time``, by default of now. O(findings)."""
+        at = micros(self.now()) if time is None else time
+        told = [
+            raw if isinstance(raw.dependency, str) else raw._replace(dependency=self.id_of(raw.dependency))
+            for raw in raws
+        ]
+        return [finding(raw, event, at, self.party) for raw in told]
 
     def event(self, entry: Entry) -> Event:
         """The public face of an entry. O(1)."""

@@ -13,6 +13,9 @@ class Forking(Protocol):
 
     _lock: Any
 
+    def _before_fork(self) -> None:
+        """A fork is about to be made: let go of what both sides cannot share."""
+
     def _after_fork(self) -> None:
         """This is the child: what is pending belongs to the parent."""
 
@@ -32,6 +35,7 @@ def _before_fork() -> None:
     for log in list(_live):
         log._lock.acquire()
         _held.append(log)
+        log._before_fork()
 
 
 def _after_fork_in_parent() -> None:

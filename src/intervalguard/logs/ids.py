@@ -8,21 +8,27 @@ _KNOWN = 1024
 """For so many ids it is kept which numbers they are: an id is named when it has just been seen."""
 
 
-class Ids:
-    """The ids of one log's numbers. A child of a fork has ids of its own from the fork on.
+def new_prefix() -> str:
+    """A prefix that no other log has."""
+    return f"{uuid4().hex[:12]}-"
 
-    ``known`` are some ids and their numbers.
+
+class Ids:
+    """The ids of one log's numbers, by a prefix that is new or that of the log's file.
+
+    A child of a fork has ids of its own from the fork on, unless it shares the log. ``known`` are some ids and their
+    numbers.
     """
 
-    def __init__(self, first: int) -> None:
+    def __init__(self, first: int, prefix: str | None = None) -> None:
         self.known: dict[str, int] = {}
         self._first = first
         self._prefixes: list[tuple[int, str]] = []
-        self.renew(first)
+        self.renew(first, prefix)
 
-    def renew(self, first: int) -> None:
-        """Give the numbers from ``first`` on a prefix of their own."""
-        self._since, self._prefix = first, f"{uuid4().hex[:12]}-"
+    def renew(self, first: int, prefix: str | None = None) -> None:
+        """Give the numbers from ``first`` on a prefix of their own: this one, or a new one."""
+        self._since, self._prefix = first, prefix or new_prefix()
         self._prefixes.append((first, self._prefix))
 
     def forget(self, first: int) -> None:

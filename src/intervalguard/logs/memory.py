@@ -18,7 +18,6 @@ from time import monotonic_ns, time_ns
 from ..kernel.admission import ADMITTED, Admit, Decision, LogView, Refuse, Settlement, Touch, admit
 from ..kernel.admission import settle as may_settle
 from ..kernel.events import Event, Outcome, micros, moment
-from ..kernel.explain import Finding, finding
 from ..kernel.sessions import Own, resting, resting_by_itself
 from ..kernel.staleness import Claim, Grade, Probe, Raw, judge
 from ..kernel.views import GONE, Entry, Extra, Id, Key, Position
@@ -27,6 +26,7 @@ from .calls import Holder, Learned, Origin
 from .faces import Faces
 from .held import Held, was_end
 from .ids import Ids
+from .options import check_max_events
 from .retention import Retention
 from .sessions import Sessions
 
@@ -51,12 +51,8 @@ class MemoryLog(Faces):
     def __init__(
         self, *, max_events: int | None = DEFAULT_MAX_EVENTS, clock: Callable[[], datetime] | None = None
     ) -> None:
-        if max_events is not None and (isinstance(max_events, bool) or not isinstance(max_events, int)):
-            raise TypeError(f"max_events={max_events!r} is no whole number; None is no bound")
-        if max_events is not None and max_events < 1:
-            raise ValueError(f"max_events={max_events!r} is less than 1: use None for no bound")
         self.probing = False
-        self._max_events = max_events
+        self._max_events = check_max_events(max_events)
         self._clock = clock
         super().__init__(Ids(1))
         self._clear(1)
@@ -480,15 +476,6 @@ class MemoryLog(Faces):
         with self._lock:
             return self._view.next - 0.5, self._now()
 
-    def findings(self, raws: Iterable[Raw], event: str, time: int | None = None) -> list[Finding]:
-        """Findings of the kernel as people see them, as of ``time``, by default of now. O(findings)."""
-        at = micros(self.now()) if time is None else time
-        told = [
-            raw if isinstance(raw.dependency, str) else raw._replace(dependency=self.id_of(raw.dependency))
-            for raw in raws
-        ]
-        return [finding(raw, event, at, self.party) for raw in told]
-
     def events(self) -> list[Event]:
         """The events that are held, oldest first. O(n)."""
         with self._lock:
@@ -510,6 +497,9 @@ class MemoryLog(Faces):
 
     def __len__(self) -> int:
         return self._retention.count
+
+    def _before_fork(self) -> None:
+        """The child has a copy of everything."""
 
     def _after_fork(self) -> None:
         self._deferred.clear()

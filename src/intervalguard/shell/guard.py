@@ -409,7 +409,7 @@ def _log(log: EventLog) -> EventLog:
     missing = [name for name in _ASKED if isinstance(log, type) or not hasattr(log, name)]
     if missing:
         raise TypeError(
-            f"log={log!r} is no log, for it has no {', '.join(missing)}: pass MemoryLog(), or one that does all of"
+            f"log={log!r} is no log, for it has no {', '.join(missing)}: pass MemoryLog(), SQLiteLog(path), or one that does all of"
             " intervalguard.logs.EventLog"
         )
     return log
