@@ -331,3 +331,24 @@ def test_a_step_that_is_interrupted_is_whole_or_nothing(
         pass
     assert [event.outcome for event in log.events()] == (["failed", "ok"] if where == "after" else ["ok"])
     assert sound(path)
+
+
+def test_a_call_that_never_was_settles_no_other(log: SQLiteLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that is undone gives its numbers back: who holds the call of it holds nothing."""
+
+    class Holding:
+        first: Any = None
+
+    def interrupted() -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    holder = Holding()
+    monkeypatch.setattr(log._file, "commit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        log.admit(TOOL, [("a", "write", None)], holder=holder)
+    other = write(log, "b")
+    assert other.id == holder.first.id
+    assert log.settle(holder.first, "ok") is None
+    log.settle_from_anywhere(holder.first, "unknown")
+    assert [(event.name, event.outcome) for event in log.events()] == [("b", "pending")]

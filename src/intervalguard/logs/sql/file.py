@@ -25,6 +25,9 @@ APPLICATION = 0x49764C67
 SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL"}
 """What each durability is in SQLite, with a write-ahead log."""
 
+_CACHE_KIB = 16_384
+"""So much of the file each connection keeps: the inner pages of the indexes of millions of events."""
+
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.00005, 0.002
 """Seconds between two tries for the lock of a busy file: a commit takes less than a millisecond."""
 
@@ -177,6 +180,7 @@ class SqliteFile:
         return int(version)
 
     def _set_up(self, cursor: sqlite3.Cursor) -> None:
+        cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         cursor.execute(f"PRAGMA synchronous = {SYNCHRONOUS[self._durability]}")
         mode = cursor.execute("PRAGMA journal_mode = WAL").fetchone()[0]
         if mode != "wal":
