@@ -125,7 +125,7 @@ def test_misuse_fails_at_decoration(options: dict[str, Any], function: Any, kind
         ({"require_session": "yes"}, TypeError, r"require_session='yes' is neither True nor False"),
         ({"require_session": 1}, TypeError, r"require_session=1 is neither True nor False"),
         ({"require_session": None}, TypeError, r"require_session=None is neither True nor False"),
-        ({"log": "guard.db"}, TypeError, r"log='guard.db' is no log, for it has no .*: pass MemoryLog\(\), or one"),
+        ({"log": "guard.db"}, TypeError, r"log='guard.db' is no log, for it has no .*: pass MemoryLog\(\), SQLiteLog"),
         ({"log": MemoryLog}, TypeError, r"is no log"),
     ],
 )

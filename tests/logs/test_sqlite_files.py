@@ -130,7 +130,7 @@ def test_names_that_are_forgotten_are_never_taken_for_quiet(path: Path) -> None:
     _, user = log.admit(TOOL, [("user", "write", None)], (read.id,))
     for other in range(20):
         log.write_outside(TOOL, f"others/{other}", None)
-    view, at, _ = log.present()
+    view, at = log.view(), log.position()
     assert view.find(read.id) is not None
     assert not view.undisturbed("never/written", 1, at)
     assert view.undisturbed("never/written", at, at)

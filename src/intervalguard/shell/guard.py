@@ -409,8 +409,8 @@ def _log(log: EventLog) -> EventLog:
     missing = [name for name in _ASKED if isinstance(log, type) or not hasattr(log, name)]
     if missing:
         raise TypeError(
-            f"log={log!r} is no log, for it has no {', '.join(missing)}: pass MemoryLog(), SQLiteLog(path), or one that does all of"
-            " intervalguard.logs.EventLog"
+            f"log={log!r} is no log, for it has no {', '.join(missing)}: pass MemoryLog(), SQLiteLog(path), or one that does"
+            " all of intervalguard.logs.EventLog"
         )
     return log
 
