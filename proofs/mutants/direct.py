@@ -16,7 +16,7 @@ from typing import Any
 from .scope import IMPORT, SURVIVED
 
 FILES = (
-    "test_names",
+    "test_resource_names",
     "test_positions",
     "test_verdicts_orders",
     "test_verdicts",

@@ -62,8 +62,8 @@ _ADMISSION = ("test_admission.py::test_pins", "test_admission.py::test_decisions
 PROOFS: Mapping[str, Sequence[str]] = {
     "intervals": _INTERVALS,
     "events": (
-        "test_names.py::test_names_are_segments",
-        "test_names.py::test_contradictions",
+        "test_resource_names.py::test_names_are_segments",
+        "test_resource_names.py::test_contradictions",
         *(f"test_positions.py::test_{each}" for each in _POSITIONS),
         "test_verdicts_orders.py::test_the_verdict_is_counted",
         f"{_RULE}[what_part_counts]",

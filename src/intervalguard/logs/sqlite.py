@@ -89,7 +89,7 @@ class SQLiteLog(Faces):
         self._latest = -(1 << 62)
         self._known = ("", 0)
         self._given = 0
-        self._probes: dict[str, Callable[[str], Any]] = {}
+        self._probes: dict[str | None, Callable[[str], Any]] = {}
         self._begin_anew()
         with self._lock:
             self._know(self._meta())
@@ -159,7 +159,7 @@ class SQLiteLog(Faces):
         """
         if self._lock._is_owned():  # type: ignore[attr-defined]
             raise RuntimeError(_BUSY)
-        if origin.probe is not None and origin.tool is not None:
+        if origin.probe is not None:
             self._probes[origin.tool] = origin.probe
         begun: list[Entry] = []
 
@@ -234,7 +234,8 @@ class SQLiteLog(Faces):
         Where the log's own is held, it is settled as that is let go, or in the next step.
         """
         self._deferred.append((first, outcome, may_land_for))
-        self._settle_deferred()
+        with suppress(Exception):  # it is put off until a step can be made
+            self._settle_deferred()
 
     def _settle_deferred(self) -> None:
         while self._deferred and not self._lock._is_owned() and self._lock.acquire(blocking=False):  # type: ignore[attr-defined]
