@@ -21,9 +21,9 @@ settings.register_profile("thorough", **COMMON, max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def interrupts() -> Iterator[None]:
-    """A shell ignores interrupts for what it starts in the background, and children inherit that."""
+    """A shell ignores interrupts for what it starts in the background, and who ran before may have left them to another."""
     was = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, was)
