@@ -50,7 +50,7 @@ def test_the_readme_begins_with_two_commands_that_set_themselves_up() -> None:
     assert second == (
         "python3 -m venv .venv &&\n"
         f".venv/bin/pip install -q {QUIET} -e '.[dev]' &&\n"
-        ".venv/bin/pytest -q -n auto --dist loadfile\n"
+        ".venv/bin/pytest -q\n"
     )
 
 
