@@ -74,8 +74,9 @@ class StoryLoop(_object):  # type: ignore[misc]
             return task.result()
         finally:
             for each in (*agenda.tasks, *agenda.endings):
-                if not each.done():
-                    each.get_coro().close()
+                left = None if each.done() else each.get_coro()
+                if left is not None:
+                    left.close()
             asyncio._set_running_loop(None)
             sys.set_asyncgen_hooks(*hooks)
 
