@@ -11,12 +11,12 @@ import pytest
 
 from intervalguard.kernel.admission import Admit, Wait, admit
 from intervalguard.kernel.staleness import Claim
-from intervalguard.logs import MemoryLog, memory
+from intervalguard.logs import MemoryLog, memory, settling, waiters
 from intervalguard.logs.calls import Origin
 
 from .schedules import CooperativeLock, Gate, Scenario, Schedule, every_schedule
 
-TRACED = (memory.__file__,)
+TRACED = (memory.__file__, settling.__file__, waiters.__file__)
 """The files whose every line is a point at which another thread may go on."""
 
 BROKEN = "a write took effect on a superseded premise"

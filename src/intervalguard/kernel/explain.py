@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, cast
 
 import attrs
 
-from .events import moment
+from .events import Event, moment
 from .sessions import Unread
 from .staleness import EXPIRED, IN_FLIGHT, REASONS, REMEDIES, Raw, verdict_of
 from .views import Entry
@@ -52,6 +52,27 @@ class Party:
     tool: str | None = None
     agent: str | None = None
     session: str | None = None
+
+
+def party_of(event: Event) -> Party:
+    """An event as a party. O(1)."""
+    return Party(
+        event.id,
+        event.name,
+        event.kind,
+        event.outcome,
+        event.start_time,
+        event.end_time,
+        event.tool,
+        event.agent,
+        event.session,
+    )
+
+
+def whose(party: Party) -> str:
+    """The tool, the agent and the session of a party, as far as they are known; empty where none is. O(length)."""
+    known = (("tool", party.tool), ("agent", party.agent), ("session", party.session))
+    return ", ".join(f"{what} {quoted(value)}" for what, value in known if value)
 
 
 @attrs.frozen
@@ -313,14 +334,8 @@ def for_model(findings: Iterable[Finding], opening: str = "What this call rests 
 
 def _what(finding: Finding) -> str:
     who = ""
-    if finding.by is not None:
-        whose = [
-            f"{what} {quoted(value)}"
-            for what, value in (("tool", finding.by.tool), ("agent", finding.by.agent), ("session", finding.by.session))
-            if value
-        ]
-        if whose:
-            who = f" The write was made by {', '.join(whose)}."
+    if finding.by is not None and (named := whose(finding.by)):
+        who = f" The write was made by {named}."
     return f"{explain(finding)[0].upper()}{explain(finding)[1:]}.{who}"
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
 from .events import covers, prefixes
-from .views import GONE, Entry, Key, Position
+from .staleness import Claim, Raw, judge
+from .views import GONE, Entry, Id, Key, Position, View
 
 _end = attrgetter("end")
 
@@ -118,8 +119,12 @@ class Own:
                 yield events
 
 
-def resting(own: Own, name: str, until: Position = None) -> list[Key]:
-    """What a call that names ``name`` rests on, by what was known at ``until``. O(depth x log n + result)."""
+def resting(own: Own, names: Iterable[str], until: Position = None) -> list[Key]:
+    """What a call that names these rests on, by what was known at ``until``. O(names x depth x log n + result)."""
+    return list(dict.fromkeys(key for name in names for key in _resting(own, name, until)))
+
+
+def _resting(own: Own, name: str, until: Position) -> list[Key]:
     read = own.covering(name, until)
     if read is None:
         return [Unread(name)]
@@ -135,8 +140,21 @@ def resting_by_itself(own: Own, writes: Iterable[str], until: Position = None) -
     for name in writes:
         known = [name] if own.covering(name, until) is not None else own.names_below(name, until)
         for each in known:
-            keys.update(dict.fromkeys(resting(own, each, until)))
+            keys.update(dict.fromkeys(_resting(own, each, until)))
     return [key for key in keys if type(key) is not tuple or key[0] not in keys]
+
+
+def stale(view: View, own: Own, until: Position, at: Position, time: int) -> list[Raw]:
+    """The findings of a call that would rest on all that was known at ``until``, the worst of each dependency.
+
+    Costs what `judge` costs for each name that the session knows.
+    """
+    found: dict[Id, Raw] = {}
+    for name in own.names():
+        for raw in judge(view, Claim(None, None, _resting(own, name, until)), at, time):
+            if raw.dependency not in found or found[raw.dependency].grade < raw.grade:
+                found[raw.dependency] = raw
+    return list(found.values())
 
 
 def _key(event: Entry, name: str) -> Key:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 import attrs
 
+from ..kernel.admission import Touch
 from ..kernel.views import Entry
 
 
@@ -21,6 +23,20 @@ class Origin:
     run: str | None = None
     agent: str | None = None
     probe: Callable[[str], Any] | None = None
+
+
+UNNAMED: Touch = ("", "read", None)
+"""What a call begins as whose result will tell what it touches."""
+
+
+def events_of(first: Entry, touches: Sequence[Touch]) -> list[Entry]:
+    """The events of a call that begins, by its first: one for each touch, numbered one after the other. O(touches)."""
+    events = [first]
+    for name, kind, window in touches[1:]:
+        event = copy(first)
+        event.id, event.name, event.kind, event.window = first.id + len(events), name, kind, window
+        events.append(event)
+    return events
 
 
 class Learned(NamedTuple):

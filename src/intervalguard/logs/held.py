@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from ..kernel.index import Index
 from ..kernel.memos import Memo
 from ..kernel.views import GONE, Entry, Id, Key, Position, Spared
+from .places import past_endpoint
 from .resting import Pins, Uses
+from .settling import may_land
 
 _SWEPT = Entry(0, "", "read", "failed", 0, None, -(1 << 62), None, (), None, 0, None)
 _SWEPT.memo = GONE
@@ -141,9 +143,7 @@ class Held(Index):
 
     def may_land(self, first: Entry) -> bool:
         """Whether a lost call may still change something: it writes, and its time to land has not run out."""
-        return any(
-            each.kind == "write" and (each.extra is None or each.extra.until is None) for each in self.call(first.call)
-        )
+        return may_land(self.call(first.call))
 
     def time_of(self, number: int) -> int:
         """When the endpoint with this number was."""
@@ -167,7 +167,7 @@ class Held(Index):
         if low <= self.base + self.swept:
             return low - 0.5
         past = time - self.time_of(low - 1)
-        return low - 0.5 + 0.49 * past / (past + 1_000_000)
+        return past_endpoint(low - 1, past)
 
     def earliest(self, time: int) -> Position:
         """The same, but before everything for a time of which the log no longer holds what was before and after it."""

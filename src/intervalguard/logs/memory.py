@@ -10,25 +10,26 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
-from datetime import UTC, datetime
+from datetime import datetime
 from heapq import heapify, heappop, heappush
 from time import monotonic_ns, time_ns
 
 from ..kernel.admission import ADMITTED, Admit, Decision, LogView, Refuse, Settlement, Touch, admit
 from ..kernel.admission import settle as may_settle
 from ..kernel.events import Event, Outcome, micros, moment
-from ..kernel.sessions import Own, resting, resting_by_itself
-from ..kernel.staleness import Claim, Grade, Probe, Raw, judge
+from ..kernel.sessions import Own, resting, resting_by_itself, stale
+from ..kernel.staleness import Claim, Grade, Probe, Raw
 from ..kernel.views import GONE, Entry, Extra, Id, Key, Position
 from . import forks
-from .calls import Holder, Learned, Origin
+from .calls import UNNAMED, Holder, Learned, Origin, events_of
 from .faces import Faces
 from .held import Held, was_end
 from .ids import Ids
 from .options import check_max_events
 from .retention import Retention
 from .sessions import Sessions
+from .settling import BUSY, check_seen, landing_until, lost_events
+from .waiters import Waiters
 
 DEFAULT_MAX_EVENTS = 100_000
 
@@ -66,7 +67,7 @@ class MemoryLog(Faces):
         self._sessions = Sessions(self._max_events)
         self._retention = Retention(self._view, self._sessions, self._max_events)
         self._lapsing: list[tuple[int, int]] = []
-        self._waiters: dict[int, dict[Callable[[], None], None]] = {}
+        self._waiters = Waiters()
         self._deferred: deque[tuple[Entry, Outcome, int | None]] = deque()
 
     # -- time, ids
@@ -125,7 +126,7 @@ class MemoryLog(Faces):
         settles.
         """
         if self._lock._is_owned():  # type: ignore[attr-defined]
-            raise RuntimeError(_BUSY)
+            raise RuntimeError(BUSY)
         try:
             with self._lock:
                 view = self._view
@@ -134,11 +135,11 @@ class MemoryLog(Faces):
                     self._catch_up(now)
                 slots = view.slots
                 number = view.base + len(slots)
-                name, kind, window = touches[0] if touches else _UNNAMED
+                name, kind, window = touches[0] if touches else UNNAMED
                 first = Entry(
                     number, name, kind, "pending", number, None, now, None, depends_on, window, number, parent, origin
                 )
-                events: Sequence[Entry] = (first,) if len(touches) < 2 else _all_of(first, touches)
+                events: Sequence[Entry] = (first,) if len(touches) < 2 else events_of(first, touches)
                 claim = first if probes is None else Claim(number, parent, depends_on, probes)
                 try:
                     decision = admit(view, claim, touches, least, number, now, waited)
@@ -168,7 +169,7 @@ class MemoryLog(Faces):
                     self._mend(first, "failed", now)
                     raise
                 if wake is not None:
-                    self._waiters.setdefault(decision.blocker.call, {})[wake] = None  # type: ignore[union-attr]
+                    self._waiters.add(decision.blocker.call, wake)  # type: ignore[union-attr]
                 return decision, None
         finally:
             if self._deferred:
@@ -177,11 +178,7 @@ class MemoryLog(Faces):
     def stop_waiting(self, blocker: Entry, wake: Callable[[], None]) -> None:
         """A call that was told to wait does so no longer: ``wake`` is not called, if it has not been. O(1)."""
         with self._lock:
-            wakers = self._waiters.get(blocker.call)
-            if wakers is not None:
-                wakers.pop(wake, None)
-                if not wakers:
-                    del self._waiters[blocker.call]
+            self._waiters.remove(blocker.call, wake)
 
     def settle(
         self,
@@ -210,10 +207,8 @@ class MemoryLog(Faces):
             decision = may_settle(view, first, claim, outcome, least, view.base + len(view.slots), now)
             if decision is None:
                 return None
-            if learned is not None and learned.observed_at is not None and micros(learned.observed_at) > now:
-                raise ValueError(
-                    f"observed_at={learned.observed_at!r} is after the read's end: its clock must be the log's"
-                )
+            if learned is not None:
+                check_seen(learned, now)
             if type(decision) is Refuse and not bear:
                 outcome = "refused"
             unread = False
@@ -252,18 +247,9 @@ class MemoryLog(Faces):
             view = self._view
             now = self._now()
             self._catch_up(now)
-            event = view.find(number)
-            if event is None:
-                raise LookupError(f"id={self.id_of(number)!r} is no event that the log holds")
-            events = [each for each in view.call(event.call) if each.outcome == "unknown"]
-            if not events:
-                raise ValueError(f"id={self.id_of(number)!r} is {event.outcome!r}: only an unknown call can be settled")
-            if any(each.extra is not None and each.extra.until is not None for each in events):
-                raise ValueError(
-                    f"id={self.id_of(number)!r} can land no longer since its may_land_until: it counts as an error"
-                )
+            events = lost_events(view, view.find(number), self.id_of(number))
             end = view.next
-            first = view.call(event.call)[0]
+            first = view.call(events[0].call)[0]
             is_counted = self._retention.ends_again(first)
             if events[0].end is not None and events[0].end >= view.base + view.swept:
                 view.slots[events[0].end - view.base] = was_end(events[0])
@@ -283,7 +269,7 @@ class MemoryLog(Faces):
                 heapify(self._lapsing)
             settled = [self.event(each) for each in events]
             if not is_counted:
-                self._retention.ended(view.call(event.call))
+                self._retention.ended(view.call(first.call))
             return settled
 
     def write_outside(self, origin: Origin, name: str, since: datetime | None) -> Entry:
@@ -316,7 +302,7 @@ class MemoryLog(Faces):
         number = view.base + len(slots)
         slots.append(first)
         took = now - first.start_time
-        until = None if may_land_for is None or outcome != "unknown" else min(now + may_land_for, _LAST)
+        until = None if may_land_for is None or outcome != "unknown" else landing_until(now, may_land_for)
         events: Sequence[Entry] = (first,)
         if view.calls:
             events = view.calls.get(first.id, events)
@@ -438,8 +424,7 @@ class MemoryLog(Faces):
         with self._lock:
             if self._deferred:
                 self._catch_up(self._now())
-            own = self._sessions.get(session) or Own()
-            return list(dict.fromkeys(key for name in names for key in resting(own, name, until)))
+            return resting(self._sessions.get(session) or Own(), names, until)
 
     def resting_by_itself(self, session: str, writes: Sequence[str], until: Position) -> list[Key]:
         """What a write of the session rests on that names nothing."""
@@ -457,14 +442,7 @@ class MemoryLog(Faces):
                 return []
             now = self._now()
             self._catch_up(now)
-            view = self._view
-            found: dict[Id, Raw] = {}
-            for name in own.names():
-                claim = Claim(None, None, resting(own, name, until))
-                for raw in judge(view, claim, view.next, now):
-                    if raw.dependency not in found or found[raw.dependency].grade < raw.grade:
-                        found[raw.dependency] = raw
-            return list(found.values())
+            return stale(self._view, own, until, self._view.next, now)
 
     def find(self, number: Id) -> Entry | None:
         """The event that the log knows by this number."""
@@ -486,7 +464,7 @@ class MemoryLog(Faces):
     def clear(self) -> None:
         """Forget everything; ids of before are unknown from now on. Calls that are running settle into nothing."""
         with self._lock:
-            waiting = [wake for wakers in self._waiters.values() for wake in wakers]
+            waiting = self._waiters.all()
             for first in (*self._view.older.values(), *self._view.slots):
                 if first.outcome == "pending":
                     first.outcome, first.memo = "unknown", GONE
@@ -510,23 +488,3 @@ class MemoryLog(Faces):
             if entry.outcome == "pending" and entry.call == entry.id:
                 self._settle(entry, "unknown", now)
         self._ids.renew(view.next)
-
-
-_BUSY = (
-    "the log is in the middle of a step on this very thread: a guarded call was made from a finalizer, or from clock=."
-    " Close streams whose clean-up makes guarded calls, instead of leaving them to the garbage collector"
-)
-_UNNAMED: Touch = ("", "read", None)
-
-
-def _all_of(first: Entry, touches: Sequence[Touch]) -> list[Entry]:
-    """The events of a call that begins and touches several names."""
-    events = [first]
-    for name, kind, window in touches[1:]:
-        event = copy(first)
-        event.id, event.name, event.kind, event.window = first.id + len(events), name, kind, window
-        events.append(event)
-    return events
-
-
-_LAST = micros(datetime.max.replace(tzinfo=UTC))

@@ -21,14 +21,15 @@ import attrs
 
 from ..kernel.admission import ADMITTED, Decision, Settlement, Touch
 from ..kernel.events import Event, Outcome, micros, moment
-from ..kernel.sessions import resting, resting_by_itself
-from ..kernel.staleness import Claim, Grade, Probe, Raw, judge
+from ..kernel.sessions import resting, resting_by_itself, stale
+from ..kernel.staleness import Grade, Probe, Raw
 from ..kernel.views import GONE, Entry, Id, Key, Position
 from . import forks
 from .calls import Holder, Learned, Origin
 from .faces import Faces
 from .ids import Ids
 from .options import check_max_events, check_seconds
+from .settling import BUSY
 from .sql.errors import LogError
 from .sql.file import SYNCHRONOUS, SqliteFile, check_path
 from .sql.meta import READ, WRITE, Meta
@@ -38,6 +39,7 @@ from .sql.rows import COLUMNS, entry_of
 from .sql.running import renewal, watch
 from .sql.steps import Step, begin_call, catch_up, end_call, resolve, write_outside
 from .sql.view import FIND, SqlView
+from .waiters import Waiters
 
 Durability = Literal["full", "normal"]
 
@@ -98,7 +100,7 @@ class SQLiteLog(Faces):
     def _begin_anew(self) -> None:
         """Nothing runs in this process, nothing waits, and nothing is put off."""
         self._running: dict[Id, Entry] = {}
-        self._waiters: dict[Id, dict[Callable[[], None], None]] = {}
+        self._waiters = Waiters()
         self._deferred: deque[tuple[Entry, Outcome, int | None]] = deque()
         self._pins: dict[Id, Sequence[str]] = {}
         self._renewal = renewal(self)
@@ -158,7 +160,7 @@ class SQLiteLog(Faces):
         gets its name when it settles.
         """
         if self._lock._is_owned():  # type: ignore[attr-defined]
-            raise RuntimeError(_BUSY)
+            raise RuntimeError(BUSY)
         if origin.probe is not None:
             self._probes[origin.tool] = origin.probe
         begun: list[Entry] = []
@@ -177,7 +179,7 @@ class SQLiteLog(Faces):
             with self._lock:
                 decision, first = self._step(decide, begun)
                 if first is None and wake is not None:
-                    self._waiters.setdefault(decision.blocker.call, {})[wake] = None  # type: ignore[union-attr]
+                    self._waiters.add(decision.blocker.call, wake)  # type: ignore[union-attr]
                     self._watch.start(0)
                 return decision, first
         finally:
@@ -187,11 +189,7 @@ class SQLiteLog(Faces):
     def stop_waiting(self, blocker: Entry, wake: Callable[[], None]) -> None:
         """A call that was told to wait does so no longer: ``wake`` is not called, if it has not been. O(1)."""
         with self._lock:
-            wakers = self._waiters.get(blocker.call)
-            if wakers is not None:
-                wakers.pop(wake, None)
-                if not wakers:
-                    del self._waiters[blocker.call]
+            self._waiters.remove(blocker.call, wake)
 
     def settle(
         self,
@@ -273,13 +271,8 @@ class SQLiteLog(Faces):
 
     def resting(self, session: str, names: Sequence[str], until: Position) -> list[Key]:
         """What a call of the session rests on that names these resources."""
-
-        def ask(step: Step) -> list[Key]:
-            own = SqlOwn(step.view.ask, session)
-            return list(dict.fromkeys(key for name in names for key in resting(own, name, until)))
-
         with self._lock:
-            return self._look(ask)
+            return self._look(lambda step: resting(SqlOwn(step.view.ask, session), names, until))
 
     def resting_by_itself(self, session: str, writes: Sequence[str], until: Position) -> list[Key]:
         """What a write of the session rests on that names nothing."""
@@ -290,13 +283,7 @@ class SQLiteLog(Faces):
         """The findings of a call that would rest on everything that the session knows."""
 
         def ask(step: Step) -> list[Raw]:
-            own, found = SqlOwn(step.view.ask, session), dict[Id, Raw]()
-            for name in own.names():
-                claim = Claim(None, None, resting(own, name, until))
-                for raw in judge(step.view, claim, step.meta.next, step.now):
-                    if raw.dependency not in found or found[raw.dependency].grade < raw.grade:
-                        found[raw.dependency] = raw
-            return list(found.values())
+            return stale(step.view, SqlOwn(step.view.ask, session), until, step.meta.next, step.now)
 
         with self._lock:
             return self._look(ask)
@@ -337,7 +324,7 @@ class SQLiteLog(Faces):
             self._step(forget)
             for first in self._running.values():
                 first.outcome, first.memo = "unknown", GONE
-            waiting = [wake for wakers in self._waiters.values() for wake in wakers]
+            waiting = self._waiters.all()
             self._begin_anew()
         for wake in waiting:
             wake()
@@ -538,9 +525,3 @@ def _keep_up(mine: Entry, events: Sequence[Entry]) -> None:
     first = events[0]
     mine.name, mine.window, mine.extra, mine.memo = first.name, first.window, first.extra, first.memo
     mine.end, mine.took, mine.outcome = first.end, first.took, first.outcome
-
-
-_BUSY = (
-    "the log is in the middle of a step on this very thread: a guarded call was made from a finalizer, or from clock=."
-    " Close streams whose clean-up makes guarded calls, instead of leaving them to the garbage collector"
-)

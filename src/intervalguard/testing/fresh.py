@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from ..edges.cli import line
 from ..kernel.audit import findings
 from ..kernel.events import Event
-from ..kernel.explain import Finding, Party, finding, quoted
+from ..kernel.explain import Finding, Party, finding, party_of, whose
 from ..kernel.views import Entry, Order, by_id, entry
 
 
@@ -44,21 +44,9 @@ def audited(events: Iterable[Event]) -> Iterator[tuple[Entry, Finding]]:
     """Each finding of a whole log with its call's first event, in the order of the starts. O(n log n)."""
     held = tuple(events)
     order = Order(held)
-    faces = {each.id: each for each in held}
 
     def party(known: Entry) -> Party:
-        face = faces[known.id]
-        return Party(
-            face.id,
-            face.name,
-            face.kind,
-            face.outcome,
-            face.start_time,
-            face.end_time,
-            face.tool,
-            face.agent,
-            face.session,
-        )
+        return party_of(known.origin)
 
     for first, raw in findings(by_id([entry(each, order, place) for place, each in enumerate(held)])):
         yield first, finding(raw, first.id, first.start_time, party)
@@ -76,11 +64,8 @@ def report(found: Iterable[tuple[Entry, Finding]], fail_on: FailOn) -> str:
 
 def _whose(call: Entry, found: Finding) -> str:
     """A line of whose the call and its witness were, for an id tells nobody where to look; empty where that is not known."""
-    said = []
-    for what, party in (("the call", call.origin), ("the read", found.read), ("the write", found.by)):
-        whose = {kind: getattr(party, kind, None) for kind in ("tool", "agent", "session")}
-        if any(whose.values()):
-            said.append(f"{what} by {', '.join(f'{kind} {quoted(who)}' for kind, who in whose.items() if who)}")
+    parties = (("the call", party_of(call.origin)), ("the read", found.read), ("the write", found.by))
+    said = [f"{what} by {named}" for what, party in parties if party is not None and (named := whose(party))]
     return f"\n    {'; '.join(said)}" if said else ""
 
 

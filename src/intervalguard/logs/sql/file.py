@@ -6,6 +6,7 @@ written. All errors of the database come out as `LogError`.
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import sqlite3
@@ -32,10 +33,11 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.00005, 0.002
 """Seconds between two tries for the lock of a busy file: a commit takes less than a millisecond."""
 
 
-def scripts() -> list[str]:
+@functools.cache
+def scripts() -> Sequence[str]:
     """The numbered scripts of the schema: each makes of a file of the version before it one of its own."""
     folder = files(__package__).joinpath("schema")
-    return [each.read_text(encoding="utf-8") for each in sorted(folder.iterdir(), key=lambda each: each.name)]
+    return tuple(each.read_text(encoding="utf-8") for each in sorted(folder.iterdir(), key=lambda each: each.name))
 
 
 class SqliteFile:
@@ -131,7 +133,7 @@ class SqliteFile:
                 if now >= deadline:
                     raise LogError(
                         f"the log is busy: path={self.path!r} was written by others for busy_seconds="
-                        f"{self._busy_seconds!r}. What to do: try again; raise busy_seconds= where many processes write"
+                        f"{self._busy_seconds!r}. What to do: {_TOLD[sqlite3.SQLITE_BUSY]}"
                     ) from error
             time.sleep(pause * (0.5 + random.random()))
             pause = min(pause * 1.5, _LONGEST_PAUSE)
@@ -147,9 +149,10 @@ class SqliteFile:
             raise self.error(error) from error
         try:
             cursor = connection.cursor()
-            self._patiently(lambda: self._check(cursor))
+            version = self._patiently(lambda: self._check(cursor))
             self._patiently(lambda: self._set_up(cursor))
-            self._patiently(lambda: self._upgrade(connection, cursor))
+            if version < len(scripts()):
+                self._patiently(lambda: self._upgrade(connection, cursor))
         except BaseException as error:
             connection.close()
             if isinstance(error, sqlite3.Error):
@@ -191,8 +194,6 @@ class SqliteFile:
 
     def _upgrade(self, connection: sqlite3.Connection, cursor: sqlite3.Cursor) -> None:
         """Make a new file a log, and an older log one of this version, in one transaction."""
-        if self._check(cursor) == len(scripts()):
-            return
         cursor.execute("BEGIN IMMEDIATE")
         try:
             version = self._check(cursor)  # another process may have been first

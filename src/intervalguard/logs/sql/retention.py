@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ...kernel.views import Entry, Id
+from ..settling import may_land
 from .rows import kept, names_of
 from .steps import Step
 
@@ -60,19 +61,13 @@ def prune(step: Step, limit: int) -> None:
             if excess <= 0 or dropped >= AT_ONCE:
                 return
             events = view.call(call)
-            if _may_land(events):
+            if events[0].outcome == "unknown" and may_land(events):
                 continue
             used = _in_use(step) if used is None else used
             excess -= len(events)
             if not any(each.id in used for each in events):
                 _drop(step, events, known)
                 dropped += 1
-
-
-def _may_land(events: Sequence[Entry]) -> bool:
-    return events[0].outcome == "unknown" and any(
-        each.kind == "write" and (each.extra is None or each.extra.until is None) for each in events
-    )
 
 
 def _in_use(step: Step) -> set[Id]:

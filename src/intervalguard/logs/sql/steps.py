@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from ...kernel.admission import Admit, Decision, Refuse, Settlement, Touch, admit
@@ -16,7 +16,8 @@ from ...kernel.admission import settle as may_settle
 from ...kernel.events import micros
 from ...kernel.staleness import Claim, Grade, Probe
 from ...kernel.views import GONE, Entry, Extra, Id, Key, Position
-from ..calls import Learned, Origin
+from ..calls import UNNAMED, Learned, Origin, events_of
+from ..settling import check_seen, landing_until, lost_events
 from .meta import Meta
 from .rows import COLUMNS, NO_LEASE, names_of, row_of, text_of
 from .view import Ask, SqlView
@@ -34,8 +35,6 @@ _LAND = "DELETE FROM flight WHERE name = ? AND below = ? AND start = ? AND id = 
 _WRITTEN = "INSERT INTO written VALUES (?, ?, ?, ?, ?, ?, ?)"
 _DUE = f"SELECT {COLUMNS} FROM event WHERE due < ? ORDER BY due, id"
 
-_LAST = micros(datetime.max.replace(tzinfo=UTC))
-"""The last microsecond that a datetime can be."""
 
 
 class Step:
@@ -74,7 +73,7 @@ def begin_call(
     """Decide on a call and record it: as pending, or as refused. Its first event is the answer's second."""
     view, meta = step.view, step.meta
     number = meta.next
-    name, kind, window = touches[0] if touches else ("", "read", None)
+    name, kind, window = touches[0] if touches else UNNAMED
     first = Entry(
         number, name, kind, "pending", number, None, step.now, None, depends_on, window, number, parent, origin
     )
@@ -83,11 +82,7 @@ def begin_call(
     is_last = waited or type(decision) is Refuse
     if type(decision) is not Admit and not is_last:
         return decision, None
-    events = [first]
-    for name, kind, window in touches[1:]:
-        each = copy(first)
-        each.id, each.name, each.kind, each.window = number + len(events), name, kind, window
-        events.append(each)
+    events = events_of(first, touches)
     meta.take(len(events))
     if touches:
         meta.held += len(events)
@@ -144,9 +139,8 @@ def end_call(
 
 def _learn(step: Step, events: list[Entry], learned: Learned) -> list[Entry]:
     """Note what the result told of a call that is about to end; its events, with those that are new."""
+    check_seen(learned, step.now)
     seen_time = None if learned.observed_at is None else micros(learned.observed_at)
-    if seen_time is not None and seen_time > step.now:
-        raise ValueError(f"observed_at={learned.observed_at!r} is after the read's end: its clock must be the log's")
     first, names = events[0], list(learned.names)
     if names and not first.name:
         first.name, first.window = names.pop(0)
@@ -195,7 +189,7 @@ def _record_end(
     is_lost = outcome == "unknown" and bool(writes)
     due = None
     if is_lost and may_land_for is not None:
-        due = min(step.now + may_land_for, _LAST)
+        due = landing_until(step.now, may_land_for)
         for each in writes:
             each.extra = Extra(until_time=due)
     _save(step, held, due)
@@ -273,16 +267,10 @@ def _lapse(step: Step, events: Sequence[Entry]) -> None:
     step.meta.droppable += len(events)
 
 
-def resolve(step: Step, number: Id, shown: str, outcome: str) -> list[Entry]:
+def resolve(step: Step, number: Id, shown: str, outcome: str) -> Sequence[Entry]:
     """Settle an ``unknown`` call, by the number of one of its events. Raises ``LookupError`` or ``ValueError``."""
     event = step.view.find(number)
-    if event is None or not event.name:
-        raise LookupError(f"id={shown!r} is no event that the log holds")
-    events = [each for each in step.view.call(event.call) if each.outcome == "unknown"]
-    if not events:
-        raise ValueError(f"id={shown!r} is {event.outcome!r}: only an unknown call can be settled")
-    if any(each.extra is not None and each.extra.until is not None for each in events):
-        raise ValueError(f"id={shown!r} can land no longer since its may_land_until: it counts as an error")
+    events = lost_events(step.view, event if event is not None and event.name else None, shown)
     writes = [each for each in events if each.kind == "write"]
     if writes:
         step.meta.droppable += len(events)

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from ...kernel.admission import pinned
 from ...kernel.events import conflict, prefixes
 from ...kernel.views import Entry, Id, Key, Position, Spared
+from ..places import past_endpoint
 from .meta import Meta
 from .rows import COLUMNS, entry_of
 
@@ -160,8 +161,7 @@ class SqlView:
                 last, its_time = number, at
         if last == 0:
             return 0.5
-        past = time - its_time
-        return last + 0.5 + 0.49 * past / (past + 1_000_000)
+        return past_endpoint(last, time - its_time)
 
     def earliest(self, time: int) -> Position:
         """The same, but before everything for a time of which the log no longer holds what was before and after it."""
