@@ -25,11 +25,6 @@ RESULTS = load()
 RUN = "run (cd proofs && python -m mutants --changed), which takes minutes, and commit what it writes"
 
 
-def is_readable(edit: Edit) -> bool:
-    """Whether this Python writes the text as the results do: they are of 3.11, and 3.12 quotes in f-strings otherwise."""
-    return sys.version_info[:2] == (3, 11) or not re.search("\\bf['\"]", edit.right)
-
-
 def test_the_results_are_of_the_kernel_as_it_is() -> None:
     """No function has changed since, but for comments, docstrings and layout."""
     others = changed(RESULTS.digests, present(RESULTS.done))

@@ -222,22 +222,22 @@ class GuardMachine(RuleBasedStateMachine):
 
     def _end(self, step: Step) -> None:
         """Note what became of an act, and check the effects of all."""
-        error = step.fiber.error
+        error, became = step.fiber.error, "ok"
         self._running.remove(step)
         self._agents[step.move.agent]._step = None
         if error is None:
             step.outcome = "ok"
         elif isinstance(error, KnowsNothing):
-            step.outcome = "skipped"
+            step.outcome = became = "skipped"
             self._parts = [part for part in self._parts if part.is_worth_telling]
         elif isinstance(error, Exception):
-            self._end_badly(step, error)
+            became = self._end_badly(step, error)
         else:
             raise error
-        self._tally.count(step.move.act, _kind(error))
+        self._tally.count(step.move.act, became)
         self._check_effects()
 
-    def _end_badly(self, step: Step, error: Exception) -> None:
+    def _end_badly(self, step: Step, error: Exception) -> str:
         """An act has raised: a refusal, what it may raise, a group of these, or an error that ends the test."""
         name, raised = type(error).__name__, list(_leaves(error))
         step.outcome = f"It raised {name}"
@@ -249,6 +249,7 @@ class GuardMachine(RuleBasedStateMachine):
         elif refused is not None:
             became = "refused it" if refused.phase == "admission" else "withheld its result"
             step.outcome = f"The guard {became} ({type(refused).__name__})"
+        return "raised" if refused is None else "refused"
 
     def _read_log(self) -> None:
         """Note what the guard's log tells of each step."""
@@ -380,14 +381,6 @@ def _shortest_story(machine: type[GuardMachine], script: Sequence[Move], kind: t
         return again._wrong is not None and (GuardFault if error is None else type(error)) is kind
 
     return played(shortest(script, goes_wrong))._story()
-
-
-def _kind(error: BaseException | None) -> str:
-    if error is None:
-        return "ok"
-    if isinstance(error, KnowsNothing):
-        return "skipped"
-    return "refused" if any(isinstance(each, GuardError) for each in _leaves(error)) else "raised"
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

@@ -42,6 +42,24 @@ def check_races(factory: LogFactory) -> None:
     _finalize(factory)
 
 
+class _Lines:
+    """Counts the lines of a log's step as a trace function, without those of the rules, and calls ``at`` at one of them."""
+
+    def __init__(self, stop_at: int, at: Callable[[], None]) -> None:
+        self.count = 0
+        self._stop_at = stop_at
+        self._at = at
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_globals.get("__name__") in _PURE:
+            return None
+        if event == "line":
+            self.count += 1
+            if self.count == self._stop_at:
+                self._at()
+        return self
+
+
 class _Race:
     """Two steps on a fresh log, and what must hold of their answers."""
 
@@ -111,21 +129,15 @@ def _run(race: _Race, stop_at: int) -> tuple[bool, Any, Any]:
     stopped, go, done = threading.Event(), threading.Event(), threading.Event()
     answers: list[Any] = [None, None]
     faults: list[BaseException] = []
-    lines = 0
 
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal lines
-        if frame.f_globals.get("__name__") in _PURE:
-            return None
-        if event == "line":
-            lines += 1
-            if lines == stop_at:
-                stopped.set()
-                go.wait(_HUNG_SECONDS)
-        return trace
+    def stand() -> None:
+        stopped.set()
+        go.wait(_HUNG_SECONDS)
+
+    lines = _Lines(stop_at, stand)
 
     def first() -> None:
-        sys.settrace(trace)
+        sys.settrace(lines)
         try:
             answers[0] = race.one()
         except BaseException as fault:
@@ -156,7 +168,7 @@ def _run(race: _Race, stop_at: int) -> tuple[bool, Any, Any]:
         )
     if faults:
         raise faults[0]
-    return lines >= stop_at, answers[0], answers[1]
+    return lines.count >= stop_at, answers[0], answers[1]
 
 
 def _finalize(factory: LogFactory) -> None:
@@ -179,20 +191,10 @@ def _finalize(factory: LogFactory) -> None:
 def _interrupt(log: EventLog, other: Entry, stop_at: int) -> tuple[bool, Any]:
     """Admit a call, with the other one settled at that line; whether it had that many lines, and the decision."""
     answers: list[Any] = []
-    lines = 0
-
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal lines
-        if frame.f_globals.get("__name__") in _PURE:
-            return None
-        if event == "line":
-            lines += 1
-            if lines == stop_at:
-                log.settle_from_anywhere(other, "ok")
-        return trace
+    lines = _Lines(stop_at, lambda: log.settle_from_anywhere(other, "ok"))
 
     def step() -> None:
-        sys.settrace(trace)
+        sys.settrace(lines)
         try:
             answers.append(_write(log, "a")[0])
         except BaseException as fault:
@@ -208,4 +210,4 @@ def _interrupt(log: EventLog, other: Entry, stop_at: int) -> tuple[bool, Any]:
         "settle_from_anywhere() hangs where a finalizer calls it in the middle of a step: it waits for no lock, not even one"
         " that its own thread holds",
     )
-    return lines >= stop_at, answers[0]
+    return lines.count >= stop_at, answers[0]
